@@ -1,0 +1,40 @@
+package config
+
+// template is the file `trustnode init` writes: every key, what it means, its default.
+const template = `# trustnode configuration. Unknown keys are refused. TRUSTNODE_HTTP, TRUSTNODE_P2P and
+# TRUSTNODE_LOG_LEVEL override what stands here; flags override both.
+
+# Name of the organization, shown to people. At most 64 characters.
+name = %s
+
+# DID of the organization this node speaks for. Set by init, never changed by hand.
+org = %s
+
+# Where people of other organizations reach you, e.g. "mailto:trust@acme.example". May be empty.
+contact = %s
+
+[http]
+# Address of the HTTP server. Default 127.0.0.1:8420. Put a TLS proxy in front to serve others.
+listen = %s
+# Base URL under which others reach this server, e.g. "https://acme.example". Empty: lenders and
+# borrowers meet over libp2p alone.
+public = %s
+
+[p2p]
+# libp2p listen addresses. They are also what the node's binding tells the other members.
+listen = %s
+
+[federation]
+# Seconds between two sync rounds with each member, 1..3600. Default 60.
+sync_every_s = 60
+# Networks of members that share one address and are not limited per subnet, e.g. ["10.0.0.0/8"].
+cidrs = []
+
+[lending]
+# true: a loan to another organization needs a pact. Default false: it is issued with hygiene code H10.
+require_pact = false
+
+[log]
+# debug, info, warn or error. Default info. Lent content and keys are never logged.
+level = "info"
+`
