@@ -1,0 +1,118 @@
+package attestation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"trustnode/did"
+	"trustnode/did/envelope"
+)
+
+// The errors a caller may branch on.
+var (
+	// ErrNotFound says that a log, an event or a row is not held here.
+	ErrNotFound = errors.New("not held here")
+	// ErrConflict says that a batch does not start at the size of its log.
+	ErrConflict = errors.New("batch does not start at the size of the log")
+	// ErrUnknownType says that a type is in no row of the registry.
+	ErrUnknownType = errors.New("event type is not known")
+	// ErrTooLarge says that an event, a body, a row or a batch is over its cap.
+	ErrTooLarge = errors.New("over the size limit")
+	// ErrBacklog says that the log does not take what is decided: new work
+	// is refused until it does.
+	ErrBacklog = errors.New("the log does not drain")
+	// ErrCursor says that a cursor is not one of the query it came with.
+	ErrCursor = errors.New("cursor is of another query")
+)
+
+// Beyond is returned when entries are asked for above the size of a log.
+type Beyond struct{ Size uint64 }
+
+// Error implements error.
+func (e *Beyond) Error() string { return fmt.Sprintf("the log has %d entries", e.Size) }
+
+// Row is one audit row on its way to the store; package audit says what it is.
+type Row struct {
+	Kind string    // the op of the row
+	Body []byte    // canonical JSON object with a salt
+	For  []did.DID // who may see it besides a mediator
+	Keys []string  // what finds it, such as a permission's id
+}
+
+// Cover says which rows an audit.rows event puts into the log.
+type Cover struct {
+	Index uint64 // of the event
+	First uint64 // number of the first row, from 1
+	Size  uint64 // number of rows
+}
+
+// Batch is what one append adds to one log: all of it or nothing.
+type Batch struct {
+	Org     did.DID
+	From    uint64  // size of the log before
+	Entries []Entry // 0 to MaxBatch
+	Note    []byte  // optional: a verified note of size at least From+len(Entries)
+
+	// The rest is for the own log alone.
+	Mark   uint64   // last outbox number taken in; 0 leaves the mark
+	Rows   []Row    // numbered on from the last row
+	Bodies [][]byte // bodies made with the entries
+	Covers []Cover
+}
+
+// Query selects events over all logs. Zero fields select everything; events
+// come in order of organization and index.
+type Query struct {
+	Org     did.DID
+	Type    Type // exact, or a prefix that ends in "."
+	Subject string
+	Actor   did.DID
+	Ref     envelope.ID
+	Any     bool   // also what does not count; otherwise only authored and valid
+	Limit   int    // 1 to MaxPage; 0 is 100
+	Cursor  string // Next of the page before
+}
+
+// Found is one event of a page.
+type Found struct {
+	Org     did.DID
+	Index   uint64
+	Entry   Entry
+	Verdict Verdict
+}
+
+// Page is one answer to a Query. Next is "" when nothing follows.
+type Page struct {
+	Found []Found
+	Next  string
+}
+
+// Store keeps every log held here. It is safe for concurrent use.
+type Store interface {
+	// Append is all or nothing and durable on return; ErrConflict when
+	// b.From is not the size of the log, ErrTooLarge over the caps.
+	Append(ctx context.Context, b Batch) error
+	// Log returns the log of d, or ErrNotFound when nothing of it is held.
+	Log(ctx context.Context, d did.DID) (Log, error)
+	// Mark returns the last outbox number taken in; it never falls.
+	Mark(ctx context.Context) (uint64, error)
+	// Query returns one page; ErrCursor for a foreign cursor.
+	Query(ctx context.Context, q Query) (Page, error)
+}
+
+// Log is one organization's log as held here, at the size it had when asked
+// for. It is safe for concurrent use.
+type Log interface {
+	tlog.HashReader // stored hashes of the tree
+	// Head returns size and root, and the newest note that covers no more
+	// than is held; nil when there is none.
+	Head() (Head, []byte)
+	// Find returns the first index of an event's id, or ErrNotFound.
+	Find(ctx context.Context, id envelope.ID) (uint64, error)
+	// Entries yields the entries of indexes from to to-1 in order, or
+	// returns a *Beyond. The error of yield ends it and is returned.
+	Entries(ctx context.Context, from, to uint64, yield func(uint64, Entry) error) error
+}
