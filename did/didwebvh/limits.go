@@ -1,0 +1,20 @@
+package didwebvh
+
+// Caps on foreign input, checked before anything is parsed.
+const (
+	maxLine      = 64 << 10 // bytes of one log line: real entries are 1-4 KiB
+	maxEntries   = 4096     // entries of one log: ten years of daily changes
+	maxLog       = 8 << 20  // bytes of one log file
+	maxProofs    = 8        // proofs of one log entry
+	maxUpdate    = 8        // update keys, and pre-rotation hashes, of one entry
+	maxWitnesses = 16       // members of a witness list, and proofs per version in a witness file
+	maxWitness   = 1 << 20  // bytes of one witness file
+	maxWatchers  = 16       // watcher URLs of one entry; read, never used
+	maxText      = 2048     // bytes of a parameter that is kept as text: hash, watcher, method
+	maxDepth     = 32       // nesting of JSON
+	maxHost      = 253      // bytes of a host name in its ASCII form: RFC 1035
+	maxSegments  = 32       // path segments of an identifier
+
+	// maxAhead is how far a versionTime may lie ahead of the time of judging.
+	maxAhead = 300 // seconds
+)
