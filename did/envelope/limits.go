@@ -8,13 +8,11 @@ const (
 	MaxDepth = 8
 	// MaxInteger is the greatest integer in a body, 2^53-1: JSON readers that use doubles still read it exactly.
 	MaxInteger = 1<<53 - 1
-	// MaxSignatures is the number of signatures on one object: a charter has at most 128 member records.
+	// MaxSignatures is the number of signatures on one object: a charter has at most 128 member records. It also bounds
+	// what a stranger can make OpenSet verify by adding signatures that name no key: this many times the keys given.
 	MaxSignatures = 128
 	// MaxKeyID is the length of a keyid in bytes. Multikey texts have 48; the rest is for other people's fragments.
 	MaxKeyID = 256
-	// maxTrials is the number of failed verifications one OpenSet spends on signatures whose keyid names no key.
-	// 64 members with foreign keyids need at most 64 × 63 / 2 of them.
-	maxTrials = 2048
 	// maxFields is the number of members of one body struct, one bit each in a uint64.
 	maxFields = 64
 	// maxNamed is how much of a foreign key a FormError repeats, in bytes.

@@ -13,7 +13,7 @@ type Verdict uint8
 const (
 	Good    Verdict = iota + 1 // verifies under one of the keys
 	Bad                        // its keyid names one of the keys, and it does not verify under it
-	Unknown                    // verifies under none of the keys, and names none
+	Unknown                    // names none of the keys, and verifies under none that was not already counted
 )
 
 // String returns the verdict in lower case.
@@ -74,11 +74,10 @@ type counter struct {
 	keys    []did.PublicKey // each once
 	found   []bool
 	byText  map[string]int
-	trials  int // failed verifications still allowed for signatures that name no key
 }
 
 func newCounter(e Envelope, keys []did.PublicKey) *counter {
-	c := &counter{message: e.Preimage().Bytes(), byText: make(map[string]int, len(keys)), trials: maxTrials}
+	c := &counter{message: e.Preimage().Bytes(), byText: make(map[string]int, len(keys))}
 	for _, k := range keys {
 		text := k.Multikey()
 		if _, twice := c.byText[text]; twice || k.IsZero() {
@@ -105,20 +104,17 @@ func (c *counter) named(s Signature) Checked {
 	return Checked{s, Good, k}
 }
 
-// unnamed tries the keys that nobody has signed with yet. The trials are bounded, since a stranger can add signatures.
+// unnamed tries the keys that nobody has signed with yet. There is no budget: junk put in front of good signatures
+// could use it up and spoil them.
 func (c *counter) unnamed(s Signature) Checked {
 	for at, k := range c.keys {
 		if c.found[at] {
 			continue
 		}
-		if c.trials == 0 {
-			break
-		}
 		if k.Verify(c.message, s.Sig) == nil {
 			c.found[at] = true
 			return Checked{s, Good, k}
 		}
-		c.trials--
 	}
 	return Checked{Signature: s, Verdict: Unknown}
 }
