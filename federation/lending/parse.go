@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"trustnode/did/envelope"
 )
 
 // timeLayout is the one spelling of a time: UTC, whole seconds.
@@ -189,14 +191,13 @@ func tagByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == ':' || c == '_' || c == '-' || c == '.' || c == '/'
 }
 
-// parseTime reads the one spelling of a time. time.Parse alone would take
-// fractions of a second too.
+// parseTime reads the one spelling of a time.
 func parseTime(text string) (time.Time, error) {
-	at, err := time.Parse(timeLayout, text)
-	if err != nil || at.Format(timeLayout) != text || at.IsZero() {
+	at, err := envelope.ParseTime(text)
+	if err != nil {
 		return time.Time{}, fmt.Errorf("%w: %q is no time like 2026-12-01T10:00:00Z", ErrScope, text)
 	}
-	return at, nil
+	return at.Time(), nil
 }
 
 // parseAge reads 1..6 digits and a unit, and returns seconds.
