@@ -1,0 +1,226 @@
+package keyring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"trustnode/did"
+	"trustnode/did/didkey"
+	"trustnode/did/didwebvh"
+	"trustnode/did/envelope"
+)
+
+// retirements maps every assertion key that was listed and then not any more
+// to the number of the version that dropped it first. A key that is listed
+// again later stays retired: whoever had stolen it could have it listed.
+func retirements(h didwebvh.History) map[did.PublicKey]int {
+	out := map[did.PublicKey]int{}
+	var listed []did.PublicKey
+	for n := 1; n <= h.Len(); n++ {
+		v, _ := h.At(n)
+		now := assertionKeys(v.Document)
+		for _, k := range listed {
+			if _, gone := out[k]; !gone && !contains(now, k) {
+				out[k] = n
+			}
+		}
+		listed = now
+	}
+	return out
+}
+
+func contains(keys []did.PublicKey, k did.PublicKey) bool {
+	for i := range keys {
+		if keys[i] == k {
+			return true
+		}
+	}
+	return false
+}
+
+// assertionKeys answers the Ed25519 keys a document lists under assertionMethod.
+func assertionKeys(doc did.Document) []did.PublicKey {
+	var out []did.PublicKey
+	for _, id := range doc.Listed(did.AssertionMethod) {
+		kid, ok := strings.CutPrefix(id, doc.ID().String()+"#")
+		if !ok {
+			continue
+		}
+		if m, err := doc.Method(kid); err == nil && m.Err == nil && m.Public.Algorithm() == did.Ed25519 {
+			out = append(out, m.Public)
+		}
+	}
+	return out
+}
+
+// refusal is a key source's error: what envelope branches on, what this package knows, and a sentence.
+type refusal struct {
+	kind, cause error
+}
+
+func (e *refusal) Error() string   { return e.cause.Error() }
+func (e *refusal) Unwrap() []error { return []error{e.kind, e.cause} }
+
+func refuse(kind, cause error) (did.Key, error) { return did.Key{}, &refusal{kind, cause} }
+
+// HeadSource answers the keys that count for something new: listed under
+// assertionMethod in the newest version held, and never retired. Errors match
+// envelope.ErrUnknownKey (no version held lists such a key), envelope.ErrRetired
+// (retired, or ErrDeactivated) or envelope.ErrPending (ErrAbsent, ErrFrozen, *Below).
+func (r *Ring) HeadSource() envelope.KeySource {
+	return envelope.KeySourceFunc(func(_ context.Context, signer did.DID, kid string) (did.Key, error) {
+		if signer.Method() == didkey.Method {
+			return staticKey(signer, kid)
+		}
+		m, err := r.get(signer)
+		if err != nil {
+			return refuse(envelope.ErrPending, err)
+		}
+		if err := m.usable(); errors.Is(err, ErrFrozen) {
+			return refuse(envelope.ErrPending, err)
+		} else if err != nil {
+			return refuse(envelope.ErrRetired, err)
+		}
+		return m.key(m.history.Head(), kid, r.now())
+	})
+}
+
+// AtSource answers the keys that one version of a DID lists under
+// assertionMethod: the place of a charter signature. Versions past a fork do
+// not count; a later deactivation takes nothing back. Errors are those of
+// HeadSource; a version that is not held is envelope.ErrPending with ErrUnknownVersion.
+func (r *Ring) AtSource(version string) envelope.KeySource {
+	return envelope.KeySourceFunc(func(_ context.Context, signer did.DID, kid string) (did.Key, error) {
+		if signer.Method() == didkey.Method {
+			if err := staticVersion(signer, version); err != nil {
+				return refuse(envelope.ErrUnknownKey, err)
+			}
+			return staticKey(signer, kid)
+		}
+		m, v, err := r.version(signer, version)
+		if err != nil {
+			return refuse(envelope.ErrPending, err)
+		}
+		return m.key(v, kid, r.now())
+	})
+}
+
+// version answers one version that counts. Errors: ErrUnknownVersion, ErrFrozen, those of get.
+func (r *Ring) version(d did.DID, version string) (*member, didwebvh.Version, error) {
+	m, err := r.get(d)
+	if err != nil {
+		return nil, didwebvh.Version{}, err
+	}
+	v, ok := m.history.ByID(version)
+	if !ok {
+		return nil, didwebvh.Version{}, fmt.Errorf("%s of %s: %w", version, d, ErrUnknownVersion)
+	}
+	if f := m.record.Fork; f != nil && v.Number > f.Parent {
+		return nil, didwebvh.Version{}, fmt.Errorf("%s of %s: %w", version, d, ErrFrozen)
+	}
+	return m, v, nil
+}
+
+// key answers the key a version lists, for something signed there.
+func (m *member) key(v didwebvh.Version, kid string, now time.Time) (did.Key, error) {
+	k, err := v.Document.KeyAt(kid, did.AssertionMethod, now)
+	if err != nil {
+		return refuse(m.absence(kid, err), fmt.Errorf("%s at %s: %w", m.record.Version.DID, v.ID, err))
+	}
+	if k.Algorithm() != did.Ed25519 {
+		return refuse(envelope.ErrUnknownKey, fmt.Errorf("%s of %s is no Ed25519 key", kid, m.record.Version.DID))
+	}
+	if gone, ok := m.retired[k]; ok && gone <= v.Number {
+		return refuse(envelope.ErrRetired, fmt.Errorf("%s left the document of %s in entry %d", kid, m.record.Version.DID, gone))
+	}
+	return did.Key{Public: k, Version: v.ID}, nil
+}
+
+// absence tells a key that was listed once from one that never was.
+func (m *member) absence(kid string, err error) error {
+	if errors.Is(err, did.ErrUnusable) {
+		return envelope.ErrRetired
+	}
+	for n := m.history.Len(); n > 0; n-- {
+		v, _ := m.history.At(n)
+		if _, err := v.Document.Key(kid, did.AssertionMethod); err == nil {
+			return envelope.ErrRetired
+		}
+	}
+	return envelope.ErrUnknownKey
+}
+
+// staticKey answers the key a did:key is.
+func staticKey(d did.DID, kid string) (did.Key, error) {
+	k, err := didkey.Key(d)
+	if err != nil {
+		return refuse(envelope.ErrUnknownKey, err)
+	}
+	if kid != k.Multikey() || k.Algorithm() != did.Ed25519 {
+		return refuse(envelope.ErrUnknownKey, fmt.Errorf("%s has no signing key %q", d, kid))
+	}
+	return did.Key{Public: k, Version: did.StaticVersion}, nil
+}
+
+// staticVersion accepts the one version of a did:key, which objects may leave out.
+func staticVersion(d did.DID, version string) error {
+	if version != "" && version != did.StaticVersion {
+		return fmt.Errorf("%s of %s: %w", version, d, ErrUnknownVersion)
+	}
+	return nil
+}
+
+// At answers the assertion keys of d at a version, retired ones left out.
+// Errors: ErrUnknownVersion (also for a DID that is not held), ErrFrozen for a
+// version past a fork, *Below.
+func (r *Ring) At(d did.DID, version string) ([]did.PublicKey, error) {
+	if d.Method() == didkey.Method {
+		if err := staticVersion(d, version); err != nil {
+			return nil, err
+		}
+		k, err := didkey.Key(d)
+		if err != nil || k.Algorithm() != did.Ed25519 {
+			return nil, err
+		}
+		return []did.PublicKey{k}, nil
+	}
+	m, v, err := r.version(d, version)
+	if errors.Is(err, ErrAbsent) {
+		return nil, fmt.Errorf("%w: %w", ErrUnknownVersion, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []did.PublicKey
+	for _, id := range v.Document.Listed(did.AssertionMethod) {
+		kid := strings.TrimPrefix(id, v.Document.ID().String()+"#")
+		if k, err := v.Document.Key(kid, did.AssertionMethod); err == nil && k.Algorithm() == did.Ed25519 {
+			if gone, ok := m.retired[k]; !ok || gone > v.Number {
+				out = append(out, k)
+			}
+		}
+	}
+	return out, nil
+}
+
+// Extends reports whether version newer of d is version older or comes after
+// it. Errors: those of At, for either version.
+func (r *Ring) Extends(d did.DID, older, newer string) (bool, error) {
+	if d.Method() == didkey.Method {
+		return true, errors.Join(staticVersion(d, older), staticVersion(d, newer))
+	}
+	_, a, err := r.version(d, older)
+	if err == nil {
+		var b didwebvh.Version
+		if _, b, err = r.version(d, newer); err == nil {
+			return a.Number <= b.Number, nil
+		}
+	}
+	if errors.Is(err, ErrAbsent) {
+		err = fmt.Errorf("%w: %w", ErrUnknownVersion, err)
+	}
+	return false, err
+}
