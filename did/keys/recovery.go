@@ -1,0 +1,108 @@
+package keys
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base32"
+	"errors"
+	"strings"
+
+	"trustnode/did"
+	"trustnode/did/envelope"
+)
+
+// ErrRecovery says that a text is not a recovery key, or not as it was shown: a character is missing or wrong.
+var ErrRecovery = errors.New("not a recovery key")
+
+const (
+	recoveryPrefix = "rec1"
+	recoverySum    = 4
+	maxRecovery    = 256 // characters typed; a text has 77
+)
+
+var recoveryText = base32.StdEncoding.WithPadding(base32.NoPadding)
+
+// Recovery is an Ed25519 key that is kept on paper: no store holds it. It signs one entry of a DID log, when the next update
+// key is lost. Made by NewRecovery and ParseRecovery.
+type Recovery struct {
+	signer *signer
+	seed   [ed25519.SeedSize]byte
+}
+
+// paperKey is the open key of a Recovery; it has the shape of an open key of localkms.
+type paperKey ed25519.PrivateKey
+
+func (k paperKey) Sign(msg []byte) ([]byte, error) {
+	return ed25519.Sign(ed25519.PrivateKey(k), msg), nil
+}
+
+// NewRecovery makes a recovery key.
+func NewRecovery() (*Recovery, error) {
+	var seed [ed25519.SeedSize]byte
+	rand.Read(seed[:])
+	return newRecovery(seed)
+}
+
+func newRecovery(seed [ed25519.SeedSize]byte) (*Recovery, error) {
+	private := ed25519.NewKeyFromSeed(seed[:])
+	pub, err := did.NewEd25519(private[ed25519.SeedSize:])
+	if err != nil {
+		return nil, err
+	}
+	g, err := newSigner(pub, paperKey(private))
+	if err != nil {
+		return nil, err
+	}
+	return &Recovery{g, seed}, nil
+}
+
+// ParseRecovery reads what Text wrote, in either case, with dashes or spaces where its writer put them. The caller clears
+// text. Error: ErrRecovery, which quotes nothing.
+func ParseRecovery(text []byte) (*Recovery, error) {
+	if len(text) > maxRecovery {
+		return nil, ErrRecovery
+	}
+	plain := strings.ToUpper(strings.NewReplacer("-", "", " ", "", "\n", "", "\r", "", "\t", "").Replace(string(text)))
+	plain, ok := strings.CutPrefix(plain, strings.ToUpper(recoveryPrefix))
+	b, err := recoveryText.DecodeString(plain)
+	if !ok || err != nil || len(b) != ed25519.SeedSize+recoverySum || recoveryText.EncodeToString(b) != plain {
+		return nil, ErrRecovery
+	}
+	defer clear(b)
+	seed := [ed25519.SeedSize]byte(b[:ed25519.SeedSize])
+	if subtle.ConstantTimeCompare(b[ed25519.SeedSize:], recoveryCheck(seed)) != 1 {
+		return nil, ErrRecovery
+	}
+	return newRecovery(seed)
+}
+
+// Text returns the key itself, to be shown once and written down: rec1- and base32 of the seed and four bytes of checksum, in
+// groups of four.
+func (r *Recovery) Text() string {
+	b := append(r.seed[:], recoveryCheck(r.seed)...)
+	text := strings.ToLower(recoveryText.EncodeToString(b))
+	groups := []string{recoveryPrefix}
+	for len(text) > 4 {
+		groups, text = append(groups, text[:4]), text[4:]
+	}
+	return strings.Join(append(groups, text), "-")
+}
+
+func recoveryCheck(seed [ed25519.SeedSize]byte) []byte {
+	sum := sha256.Sum256(append([]byte("trustnode recovery v1"), seed[:]...))
+	return sum[:recoverySum]
+}
+
+// Signer returns the signer of the key.
+func (r *Recovery) Signer() envelope.Signer { return r.signer }
+
+// Public returns the public key, whose hash stands in nextKeyHashes.
+func (r *Recovery) Public() did.PublicKey { return r.signer.pub }
+
+// Forget clears the seed and ends the signer.
+func (r *Recovery) Forget() {
+	clear(r.seed[:])
+	r.signer.end()
+}
