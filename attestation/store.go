@@ -55,6 +55,7 @@ type Batch struct {
 	From    uint64  // size of the log before
 	Entries []Entry // 0 to MaxBatch
 	Note    []byte  // optional: a verified note of size at least From+len(Entries)
+	Seen    []Seen  // its verified cosignatures
 
 	// The rest is for the own log alone.
 	Mark   uint64   // last outbox number taken in; 0 leaves the mark

@@ -1,0 +1,118 @@
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	"trustnode/did"
+	"trustnode/did/envelope"
+)
+
+// The keys of the audit database. o is the number of a log, 4 bytes; all
+// numbers are big endian, so that byte order is numeric order.
+//
+//	lo/<did>               number of the log
+//	or/<o>                 DID of the log
+//	ln                     number of logs
+//	he/<o>                 size 8, root 32, edge n × 32
+//	en/<o><index 8>        entry
+//	ti/<o><level 1><n 8>   tile: 1 to 256 hashes of tree level 8·level
+//	no/<o><size 8>         signed note
+//	wi/<o><size 8><did>    earliest time 8 at which did cosigned size or more
+//	id/<id 16><o>          first index 8 of an event's id
+//	po/<dim 1><hash 8><o><base 8>  offsets from base, uvarints: one per value and append
+//	lv/<o>                 size 8 up to which events are judged
+//	st/<o><index 8>        standing 1, level 1, reason; only of what is not valid
+//	mb/<o><index 8>        id 32 of a body that is named and not held
+//	bo/<id 32>             a body
+//	ev/<o><size 8><hash 8> evidence: a note that contradicts this log
+//	row/<n 8>              audit row
+//	ri/<id 16>             number 8 of a row
+//	rp/<hash 16><n 8>      rows by key
+//	rc/<^first 8>          first 8, size 8, index 8 of an audit.rows, newest first
+//	rn                     number of rows 8, of those covered 8
+//	mk                     last outbox number taken in
+const (
+	keyLogNumber = "lo/"
+	keyLogName   = "or/"
+	keyLogCount  = "ln"
+	keyHead      = "he/"
+	keyEntry     = "en/"
+	keyTile      = "ti/"
+	keyNote      = "no/"
+	keySeen      = "wi/"
+	keyID        = "id/"
+	keyPosting   = "po/"
+	keyLevel     = "lv/"
+	keyStanding  = "st/"
+	keyWanted    = "mb/"
+	keyBody      = "bo/"
+	keyEvidence  = "ev/"
+	keyRow       = "row/"
+	keyRowID     = "ri/"
+	keyRowKey    = "rp/"
+	keyCover     = "rc/"
+	keyRowCount  = "rn"
+	keyMark      = "mk"
+)
+
+// The dimensions of postings.
+const (
+	dimType    = 't'
+	dimFamily  = 'f'
+	dimSubject = 's'
+	dimActor   = 'a'
+	dimRef     = 'r'
+	dimBody    = 'b'
+)
+
+func u64(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+func key(prefix string, parts ...[]byte) []byte {
+	k := []byte(prefix)
+	for _, p := range parts {
+		k = append(k, p...)
+	}
+	return k
+}
+
+func logKey(prefix string, o uint32) []byte {
+	return binary.BigEndian.AppendUint32([]byte(prefix), o)
+}
+
+func indexKey(prefix string, o uint32, n uint64) []byte {
+	return binary.BigEndian.AppendUint64(logKey(prefix, o), n)
+}
+
+func tileKey(o uint32, level byte, n uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(logKey(keyTile, o), level), n)
+}
+
+func seenKey(o uint32, size uint64, w did.DID) []byte {
+	return append(indexKey(keySeen, o, size), w.String()...)
+}
+
+func idKey(id envelope.ID, o uint32) []byte {
+	sum := id.Sum()
+	return binary.BigEndian.AppendUint32(append([]byte(keyID), sum[:16]...), o)
+}
+
+func postingPrefix(dim byte, value string) []byte {
+	sum := sha256.Sum256([]byte(value))
+	return append(append([]byte(keyPosting), dim), sum[:8]...)
+}
+
+func bodyKey(id envelope.ID) []byte {
+	sum := id.Sum()
+	return append([]byte(keyBody), sum[:]...)
+}
+
+func rowIDKey(id envelope.ID) []byte {
+	sum := id.Sum()
+	return append([]byte(keyRowID), sum[:16]...)
+}
+
+func rowKeyPrefix(k string) []byte {
+	sum := sha256.Sum256([]byte(k))
+	return append([]byte(keyRowKey), sum[:16]...)
+}

@@ -1,0 +1,275 @@
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"trustnode/attestation"
+	attlog "trustnode/attestation/log"
+	"trustnode/did"
+	"trustnode/did/envelope"
+)
+
+// noteState is which notes of a log stand out.
+type noteState struct {
+	newest   []byte // of a size that is held
+	cosigned []byte // of a size that is held, with at least one cosignature
+	ahead    []byte // of a size above what is held
+}
+
+// step says that somebody cosigned this size at that time.
+type step struct {
+	size uint64
+	at   int64 // seconds since 1970 UTC
+}
+
+// stair is the earliest time per index at which one organization had cosigned:
+// sizes rise, and so do times, strictly. The first step above an index counts.
+type stair []step
+
+// put returns the stair with one more cosignature, and the steps it makes
+// needless; added is false when it says nothing new.
+func (s stair) put(n step) (next stair, gone []step, added bool) {
+	for _, o := range s {
+		if o.size >= n.size && o.at <= n.at {
+			return s, nil, false
+		}
+	}
+	for _, o := range s {
+		if o.size <= n.size && o.at >= n.at {
+			gone = append(gone, o)
+		} else {
+			next = append(next, o)
+		}
+	}
+	at, _ := slices.BinarySearchFunc(next, n.size, func(o step, size uint64) int { return cmp.Compare(o.size, size) })
+	return slices.Insert(next, at, n), gone, true
+}
+
+// at returns the earliest time at which index was covered.
+func (s stair) at(index uint64) (int64, bool) {
+	i, _ := slices.BinarySearchFunc(s, index+1, func(o step, size uint64) int { return cmp.Compare(o.size, size) })
+	if i == len(s) {
+		return 0, false
+	}
+	return s[i].at, true
+}
+
+func (s *logState) loadNotes(r Reader) error {
+	var bad error
+	err := r.Scan(logKey(keyNote, s.num), nil, func(k, v []byte) bool {
+		size := binary.BigEndian.Uint64(k[len(k)-8:])
+		s.notes = s.notes.with(bytes.Clone(v), size, s.head.Size)
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	err = r.Scan(logKey(keySeen, s.num), nil, func(k, v []byte) bool {
+		at := len(keySeen) + 4
+		var w did.DID
+		if w, bad = did.Parse(string(k[at+8:])); bad != nil {
+			return false
+		}
+		n := step{binary.BigEndian.Uint64(k[at:]), int64(binary.BigEndian.Uint64(v))}
+		s.seen[w], _, _ = s.seen[w].put(n)
+		return true
+	})
+	return errors.Join(err, bad)
+}
+
+// with returns the state once a note of size is held; notes come in any order.
+func (n noteState) with(note []byte, size, held uint64) noteState {
+	if size > held {
+		if size >= noteSize(n.ahead) {
+			n.ahead = note
+		}
+		return n
+	}
+	if size >= noteSize(n.newest) {
+		n.newest = note
+	}
+	if isCosigned(note) && size >= noteSize(n.cosigned) {
+		n.cosigned = note
+	}
+	return n
+}
+
+func noteSize(b []byte) uint64 {
+	n, err := attlog.ParseNote(b)
+	if err != nil {
+		return 0
+	}
+	return n.Head.Size
+}
+
+func isCosigned(b []byte) bool {
+	n, err := attlog.ParseNote(b)
+	return err == nil && slices.ContainsFunc(n.Lines, func(l attlog.Line) bool { _, ok := l.Witness(); return ok })
+}
+
+// noteChange is what storing one note changes.
+type noteChange struct {
+	note []byte
+	size uint64
+	drop uint64 // size of a note without cosignature that this one replaces; 0 is none
+	add  map[did.DID]step
+	gone map[did.DID][]step
+	next map[did.DID]stair
+	was  noteState
+	held uint64
+}
+
+// noteChange computes what storing note does to s, whose head is already the
+// one after any append.
+func (s *logState) noteChange(note []byte, seen []attestation.Seen) (noteChange, error) {
+	n, err := attlog.ParseNote(note)
+	if err != nil {
+		return noteChange{}, err
+	}
+	if n.Org != s.org {
+		return noteChange{}, fmt.Errorf("note of %s in the log of %s", n.Org, s.org)
+	}
+	c := noteChange{note: note, size: n.Head.Size, was: s.notes, held: s.head.Size, add: map[did.DID]step{}, gone: map[did.DID][]step{}, next: cloneSeen(s.seen)}
+	if last := s.notes.newest; last != nil && !isCosigned(last) && noteSize(last) < c.size && c.size <= c.held {
+		c.drop = noteSize(last)
+	}
+	for _, w := range seen {
+		st := step{c.size, w.At.Unix()}
+		if next, gone, ok := c.next[w.Org].put(st); ok {
+			c.next[w.Org], c.gone[w.Org], c.add[w.Org] = next, gone, st
+		}
+	}
+	return c, nil
+}
+
+func (c noteChange) commit(tx Tx, o uint32) error {
+	if c.note == nil {
+		return nil
+	}
+	if c.drop != 0 {
+		if err := tx.Delete(indexKey(keyNote, o, c.drop)); err != nil {
+			return err
+		}
+	}
+	if err := tx.Set(indexKey(keyNote, o, c.size), c.note); err != nil {
+		return err
+	}
+	for w, st := range c.add {
+		for _, g := range c.gone[w] {
+			if err := tx.Delete(seenKey(o, g.size, w)); err != nil {
+				return err
+			}
+		}
+		if err := tx.Set(seenKey(o, st.size, w), u64(uint64(st.at))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c noteChange) adopt(s *logState) {
+	if c.note == nil {
+		return
+	}
+	s.notes, s.seen = s.notes.with(c.note, c.size, s.head.Size), c.next
+}
+
+// PutNote stores a verified note with its verified cosignatures, in place of
+// the one of its size. The log may be one of which no entry is held yet only
+// through Append.
+func (e *Events) PutNote(ctx context.Context, d did.DID, note []byte, seen []attestation.Seen) error {
+	return e.Settle(ctx, d, Settled{Note: note, Seen: seen})
+}
+
+// Note returns the note kept of one size, or attestation.ErrNotFound.
+func (e *Events) Note(ctx context.Context, d did.DID, size uint64) ([]byte, error) {
+	s, ok := e.state(d)
+	if !ok {
+		return nil, attestation.ErrNotFound
+	}
+	var out []byte
+	err := e.db.View(ctx, func(r Reader) error {
+		var err error
+		out, err = r.Get(indexKey(keyNote, s.num, size))
+		return err
+	})
+	if errors.Is(err, ErrNotFound) {
+		return nil, fmt.Errorf("note of size %d: %w", size, attestation.ErrNotFound)
+	}
+	return out, err
+}
+
+// Notes yields the cosigned notes of sizes above from and up to to, in order.
+func (e *Events) Notes(ctx context.Context, d did.DID, from, to uint64, yield func([]byte) bool) error {
+	s, ok := e.state(d)
+	if !ok {
+		return attestation.ErrNotFound
+	}
+	return e.db.View(ctx, func(r Reader) error {
+		return r.Scan(logKey(keyNote, s.num), indexKey(keyNote, s.num, from), func(k, v []byte) bool {
+			if binary.BigEndian.Uint64(k[len(k)-8:]) > to {
+				return false
+			}
+			return !isCosigned(v) || yield(bytes.Clone(v))
+		})
+	})
+}
+
+// Newest returns the newest note of a held size, the newest with a
+// cosignature, and the newest of a size above what is held; nil for none.
+func (e *Events) Newest(d did.DID) (newest, cosigned, ahead []byte) {
+	s, _ := e.state(d)
+	return s.notes.newest, s.notes.cosigned, s.notes.ahead
+}
+
+// Witnessed returns, for one index, the earliest cosignature of each
+// organization over a head that covers it, by time and organization.
+func (e *Events) Witnessed(d did.DID, index uint64) []attestation.Seen {
+	s, _ := e.state(d)
+	var out []attestation.Seen
+	for w, st := range s.seen {
+		if at, ok := st.at(index); ok {
+			out = append(out, attestation.Seen{Org: w, At: envelope.TimeOf(time.Unix(at, 0))})
+		}
+	}
+	slices.SortFunc(out, func(a, b attestation.Seen) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Org.String(), b.Org.String()))
+	})
+	return out
+}
+
+// KeepEvidence keeps a note that contradicts the held log, for ever.
+func (e *Events) KeepEvidence(ctx context.Context, d did.DID, note []byte) error {
+	e.write.Lock()
+	defer e.write.Unlock()
+	s, ok := e.state(d)
+	if !ok {
+		return attestation.ErrNotFound
+	}
+	sum := envelope.IDOf(note).Sum()
+	k := append(indexKey(keyEvidence, s.num, noteSize(note)), sum[:8]...)
+	return e.db.Update(ctx, func(tx Tx) error { return tx.Set(k, note) })
+}
+
+// Evidence returns the notes kept that contradict the held log.
+func (e *Events) Evidence(ctx context.Context, d did.DID) ([][]byte, error) {
+	s, ok := e.state(d)
+	if !ok {
+		return nil, attestation.ErrNotFound
+	}
+	var out [][]byte
+	err := e.db.View(ctx, func(r Reader) error {
+		return r.Scan(logKey(keyEvidence, s.num), nil, func(_, v []byte) bool {
+			out = append(out, bytes.Clone(v))
+			return true
+		})
+	})
+	return out, err
+}

@@ -1,0 +1,235 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"trustnode/attestation"
+	"trustnode/attestation/audit"
+	attlog "trustnode/attestation/log"
+	"trustnode/did"
+	"trustnode/did/envelope"
+)
+
+var _ audit.Reader = (*Events)(nil)
+
+func (a *appending) commitRows(tx Tx) error {
+	for i, r := range a.b.Rows {
+		n := a.rows + uint64(i) + 1
+		if err := tx.Set(key(keyRow, u64(n)), EncodeRow(r)); err != nil {
+			return err
+		}
+		if err := tx.Set(rowIDKey(audit.ID(r)), u64(n)); err != nil {
+			return err
+		}
+		for _, k := range r.Keys {
+			if err := tx.Set(key(string(rowKeyPrefix(k)), u64(n)), nil); err != nil {
+				return err
+			}
+		}
+	}
+	for _, c := range a.b.Covers {
+		v := append(append(u64(c.First), u64(c.Size)...), u64(c.Index)...)
+		if err := tx.Set(key(keyCover, u64(math.MaxUint64-c.First)), v); err != nil {
+			return err
+		}
+	}
+	return tx.Set([]byte(keyRowCount), append(u64(a.rows+uint64(len(a.b.Rows))), u64(a.cov)...))
+}
+
+// EncodeRow returns a row as it is stored: lengths and bytes.
+func EncodeRow(r attestation.Row) []byte {
+	var b []byte
+	put := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }
+	put(r.Kind)
+	b = binary.AppendUvarint(b, uint64(len(r.For)))
+	for _, d := range r.For {
+		put(d.String())
+	}
+	b = binary.AppendUvarint(b, uint64(len(r.Keys)))
+	for _, k := range r.Keys {
+		put(k)
+	}
+	return append(b, r.Body...)
+}
+
+// DecodeRow reads what EncodeRow writes, or returns ErrCorrupt.
+func DecodeRow(b []byte) (attestation.Row, error) {
+	bad := false
+	num := func() uint64 {
+		n, k := binary.Uvarint(b)
+		if k <= 0 || n > uint64(len(b)-k) {
+			bad = true
+			return 0
+		}
+		b = b[k:]
+		return n
+	}
+	text := func() string {
+		n := num()
+		s := string(b[:n])
+		b = b[n:]
+		return s
+	}
+	r := attestation.Row{Kind: text()}
+	for n := num(); n > 0 && !bad; n-- {
+		d, err := did.Parse(text())
+		bad = bad || err != nil
+		r.For = append(r.For, d)
+	}
+	for n := num(); n > 0 && !bad; n-- {
+		r.Keys = append(r.Keys, text())
+	}
+	if bad {
+		return attestation.Row{}, fmt.Errorf("%w: row", ErrCorrupt)
+	}
+	r.Body = append([]byte(nil), b...)
+	return r, nil
+}
+
+// RowCounts returns how many rows were ever numbered, and how many of them lie
+// under an audit.rows.
+func (e *Events) RowCounts() (rows, covered uint64) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.rows, e.cov
+}
+
+// Rows implements audit.Reader.
+func (e *Events) Rows(ctx context.Context, f audit.Filter, yield func(uint64, audit.Row) error) error {
+	after := f.After
+	for {
+		page, err := e.rowPage(ctx, f.Key, after)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for _, n := range page {
+			r, err := e.Row(ctx, n)
+			if err != nil {
+				return err
+			}
+			if err := yield(n, r); err != nil {
+				return err
+			}
+		}
+		after = page[len(page)-1]
+	}
+}
+
+// rowPage returns the numbers of some rows after one.
+func (e *Events) rowPage(ctx context.Context, k string, after uint64) ([]uint64, error) {
+	prefix := []byte(keyRow)
+	if k != "" {
+		prefix = rowKeyPrefix(k)
+	}
+	var out []uint64
+	err := e.db.View(ctx, func(r Reader) error {
+		return r.Scan(prefix, key(string(prefix), u64(after)), func(k, _ []byte) bool {
+			out = append(out, binary.BigEndian.Uint64(k[len(k)-8:]))
+			return len(out) < attestation.MaxBatch
+		})
+	})
+	return out, err
+}
+
+// Row returns one row by number, or attestation.ErrNotFound.
+func (e *Events) Row(ctx context.Context, n uint64) (audit.Row, error) {
+	var b []byte
+	err := e.db.View(ctx, func(r Reader) error {
+		var err error
+		b, err = r.Get(key(keyRow, u64(n)))
+		return err
+	})
+	if errors.Is(err, ErrNotFound) {
+		return audit.Row{}, fmt.Errorf("row %d: %w", n, attestation.ErrNotFound)
+	}
+	if err != nil {
+		return audit.Row{}, err
+	}
+	return DecodeRow(b)
+}
+
+// RowNumber returns the number of a row by its id, or attestation.ErrNotFound.
+func (e *Events) RowNumber(ctx context.Context, id envelope.ID) (uint64, error) {
+	var b []byte
+	err := e.db.View(ctx, func(r Reader) error {
+		var err error
+		b, err = r.Get(rowIDKey(id))
+		return err
+	})
+	if errors.Is(err, ErrNotFound) {
+		return 0, fmt.Errorf("row %s: %w", id, attestation.ErrNotFound)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return binary.BigEndian.Uint64(b), nil
+}
+
+// CoverOf returns the audit.rows that covers a row number, or
+// attestation.ErrNotFound while none does.
+func (e *Events) CoverOf(ctx context.Context, n uint64) (attestation.Cover, error) {
+	var c attestation.Cover
+	err := e.db.View(ctx, func(r Reader) error {
+		// The key before that of the greatest First there could be.
+		return r.Scan([]byte(keyCover), key(keyCover, u64(math.MaxUint64-n-1)), func(_, v []byte) bool {
+			c = attestation.Cover{First: binary.BigEndian.Uint64(v), Size: binary.BigEndian.Uint64(v[8:]), Index: binary.BigEndian.Uint64(v[16:])}
+			return false
+		})
+	})
+	if err == nil && (c.Size == 0 || n < c.First || n >= c.First+c.Size) {
+		return attestation.Cover{}, fmt.Errorf("row %d is not in the log: %w", n, attestation.ErrNotFound)
+	}
+	return c, err
+}
+
+// RowLeaves returns the leaf hashes of rows first to first+size-1.
+func (e *Events) RowLeaves(ctx context.Context, first, size uint64) ([]tlog.Hash, error) {
+	out := make([]tlog.Hash, 0, min(size, attestation.MaxRows))
+	for n := first; n < first+size; n++ {
+		r, err := e.Row(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, audit.Leaf(r.Body))
+	}
+	return out, nil
+}
+
+// Prove implements audit.Reader for the log of the node itself: the one whose
+// audit.rows cover the rows. The proof's Event is left to the caller, which
+// knows whose log that is.
+func (e *Events) Prove(ctx context.Context, row envelope.ID) (audit.RowProof, error) {
+	p, _, err := e.ProveRow(ctx, row)
+	return p, err
+}
+
+// ProveRow is Prove, and the index of the audit.rows event.
+func (e *Events) ProveRow(ctx context.Context, row envelope.ID) (audit.RowProof, attestation.Cover, error) {
+	n, err := e.RowNumber(ctx, row)
+	if err != nil {
+		return audit.RowProof{}, attestation.Cover{}, err
+	}
+	c, err := e.CoverOf(ctx, n)
+	if err != nil {
+		return audit.RowProof{}, attestation.Cover{}, err
+	}
+	r, err := e.Row(ctx, n)
+	if err != nil {
+		return audit.RowProof{}, attestation.Cover{}, err
+	}
+	leaves, err := e.RowLeaves(ctx, c.First, c.Size)
+	if err != nil {
+		return audit.RowProof{}, attestation.Cover{}, err
+	}
+	path, err := attlog.PathOf(leaves, n-c.First)
+	if err != nil {
+		return audit.RowProof{}, attestation.Cover{}, err
+	}
+	return audit.RowProof{Row: r.Body, Index: n - c.First, Size: c.Size, Path: path}, c, nil
+}

@@ -1,0 +1,206 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"trustnode/attestation"
+	"trustnode/did"
+	"trustnode/did/envelope"
+)
+
+// Judgement is the verdict on one event.
+type Judgement struct {
+	Index   uint64
+	Verdict attestation.Verdict
+	Body    envelope.ID // named by an event that counts; zero for none
+}
+
+// Settled is what became known of a log: a note, verdicts, or both.
+type Settled struct {
+	Note   []byte
+	Seen   []attestation.Seen
+	Judged []Judgement
+	Upto   uint64 // size up to which every event has been judged; it never falls
+}
+
+// Settle makes it durable, all of it or nothing.
+func (e *Events) Settle(ctx context.Context, d did.DID, c Settled) error {
+	e.write.Lock()
+	defer e.write.Unlock()
+	s, ok := e.state(d)
+	if !ok {
+		return fmt.Errorf("log of %s: %w", d, attestation.ErrNotFound)
+	}
+	var note noteChange
+	if c.Note != nil {
+		var err error
+		if note, err = s.noteChange(c.Note, c.Seen); err != nil {
+			return err
+		}
+	}
+	s.judged = max(s.judged, min(c.Upto, s.head.Size))
+	err := e.db.Update(ctx, func(tx Tx) error {
+		if err := note.commit(tx, s.num); err != nil {
+			return err
+		}
+		for _, j := range c.Judged {
+			if err := j.commit(tx, s.num); err != nil {
+				return err
+			}
+		}
+		return tx.Set(logKey(keyLevel, s.num), u64(s.judged))
+	})
+	if err != nil {
+		return err
+	}
+	note.adopt(&s)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.logs[d] = &s
+	return nil
+}
+
+func (j Judgement) commit(tx Tx, o uint32) error {
+	k := indexKey(keyStanding, o, j.Index)
+	v := j.Verdict
+	if v.Standing != attestation.Valid {
+		return tx.Set(k, append([]byte{byte(v.Standing), byte(v.Level)}, v.Reason...))
+	}
+	if err := tx.Delete(k); err != nil || j.Body.IsZero() {
+		return err
+	}
+	held, err := getOr(tx, bodyKey(j.Body), nil)
+	if err != nil || held != nil {
+		return err
+	}
+	sum := j.Body.Sum()
+	return tx.Set(indexKey(keyWanted, o, j.Index), sum[:])
+}
+
+// Judged returns the size up to which every event of a log has been judged.
+func (e *Events) Judged(d did.DID) uint64 {
+	s, _ := e.state(d)
+	return s.judged
+}
+
+// Verdict returns what is known about one event of a log.
+func (e *Events) Verdict(ctx context.Context, d did.DID, index uint64) (attestation.Verdict, error) {
+	s, ok := e.state(d)
+	if !ok || index >= s.head.Size {
+		return attestation.Verdict{}, attestation.ErrNotFound
+	}
+	var v attestation.Verdict
+	err := e.db.View(ctx, func(r Reader) error {
+		var err error
+		v, err = s.verdict(r, index)
+		return err
+	})
+	return v, err
+}
+
+func (s *logState) verdict(g getter, index uint64) (attestation.Verdict, error) {
+	if index >= s.judged {
+		return attestation.Verdict{Level: attestation.Logged, Standing: attestation.Pending}, nil
+	}
+	b, err := getOr(g, indexKey(keyStanding, s.num, index), nil)
+	if err != nil {
+		return attestation.Verdict{}, err
+	}
+	if b == nil {
+		return attestation.Verdict{Level: attestation.Authored, Standing: attestation.Valid}, nil
+	}
+	if len(b) < 2 {
+		return attestation.Verdict{}, fmt.Errorf("%w: standing of %d", ErrCorrupt, index)
+	}
+	return attestation.Verdict{Standing: attestation.Standing(b[0]), Level: attestation.Level(b[1]), Reason: attestation.Reason(b[2:])}, nil
+}
+
+// Standings yields the indexes of a log that are judged and not valid, in order.
+func (e *Events) Standings(ctx context.Context, d did.DID, yield func(uint64, attestation.Verdict) bool) error {
+	s, ok := e.state(d)
+	if !ok {
+		return nil
+	}
+	return e.db.View(ctx, func(r Reader) error {
+		return r.Scan(logKey(keyStanding, s.num), nil, func(k, b []byte) bool {
+			v := attestation.Verdict{Standing: attestation.Standing(b[0]), Level: attestation.Level(b[1]), Reason: attestation.Reason(b[2:])}
+			return yield(binary.BigEndian.Uint64(k[len(k)-8:]), v)
+		})
+	})
+}
+
+// Wanted is a body that an event which counts names, and that is not held.
+type Wanted struct {
+	Org   did.DID
+	Index uint64
+	ID    envelope.ID
+}
+
+// Wanted returns up to max bodies that are named and not held.
+func (e *Events) Wanted(ctx context.Context, max int) ([]Wanted, error) {
+	var out []Wanted
+	err := e.db.View(ctx, func(r Reader) error {
+		return r.Scan([]byte(keyWanted), nil, func(k, v []byte) bool {
+			at := len(keyWanted)
+			org := e.name(binary.BigEndian.Uint32(k[at:]))
+			out = append(out, Wanted{org, binary.BigEndian.Uint64(k[at+4:]), envelope.IDFromSum([32]byte(v))})
+			return len(out) < max
+		})
+	})
+	return out, err
+}
+
+func (e *Events) name(num uint32) did.DID {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.nums[num]
+}
+
+// Body returns an attached body held in this database, or
+// attestation.ErrNotFound.
+func (e *Events) Body(ctx context.Context, id envelope.ID) ([]byte, error) {
+	var out []byte
+	err := e.db.View(ctx, func(r Reader) error {
+		var err error
+		out, err = r.Get(bodyKey(id))
+		return err
+	})
+	if errors.Is(err, ErrNotFound) {
+		return nil, fmt.Errorf("body %s: %w", id, attestation.ErrNotFound)
+	}
+	return out, err
+}
+
+// Naming returns the events that name a body, by organization and index.
+func (e *Events) Naming(ctx context.Context, body envelope.ID) ([]attestation.Found, error) {
+	return e.collect(ctx, dimBody, body.String(), func(ev attestation.Event) bool { return ev.Body == body })
+}
+
+// PutBody keeps a body that an event held here names; attestation.ErrNotFound
+// when none does.
+func (e *Events) PutBody(ctx context.Context, body []byte) (envelope.ID, error) {
+	id := envelope.IDOf(body)
+	by, err := e.Naming(ctx, id)
+	if err != nil {
+		return envelope.ID{}, err
+	}
+	if len(by) == 0 {
+		return envelope.ID{}, fmt.Errorf("no event names body %s: %w", id, attestation.ErrNotFound)
+	}
+	e.write.Lock()
+	defer e.write.Unlock()
+	err = e.db.Update(ctx, func(tx Tx) error {
+		for _, f := range by {
+			s, _ := e.state(f.Org)
+			if err := tx.Delete(indexKey(keyWanted, s.num, f.Index)); err != nil {
+				return err
+			}
+		}
+		return tx.Set(bodyKey(id), bytes.Clone(body))
+	})
+	return id, err
+}
