@@ -83,7 +83,7 @@ func (b Body) ID() envelope.ID { return envelope.IDOf(b.Body) }
 type Row struct {
 	Event envelope.ID // the audit.rows event
 	Index uint64      // place of the row among the rows of that event
-	Path  []byte      // RFC 6962 audit path, n × 32 bytes
+	Path  []byte      // RFC 6962 audit path, n × 32 bytes; nil where the row is the only one
 	Row   []byte      // exact bytes of the row
 	Size  uint64      // rows under that event; more than Index
 }

@@ -301,7 +301,10 @@ func parseRow(b []byte) (Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := Row{Event: w.Event, Index: w.Index, Path: path, Row: row, Size: w.Size}
+	l := Row{Event: w.Event, Index: w.Index, Row: row, Size: w.Size}
+	if len(path) > 0 {
+		l.Path = path
+	}
 	return l, l.check()
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"trustnode/did"
 	"trustnode/did/envelope"
+	"trustnode/did/keyring"
 )
 
 // Step is the rule a charter broke: A1 to A10 of SPEC.md.
@@ -53,8 +54,8 @@ func (s Step) Reason() string {
 }
 
 // ErrUnknownVersion is what Keys.At and Keys.Extends return for a version they do
-// not hold; the charter is then pending.
-var ErrUnknownVersion = errors.New("DID version is not held")
+// not hold; the charter is then pending. It is keyring.ErrUnknownVersion.
+var ErrUnknownVersion = keyring.ErrUnknownVersion
 
 // ErrHeld is returned for a charter that is already in the chain.
 var ErrHeld = errors.New("charter is already held")

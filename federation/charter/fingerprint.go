@@ -6,7 +6,6 @@ import (
 	"errors"
 	"strings"
 
-	"trustnode/did"
 	"trustnode/did/envelope"
 )
 
@@ -21,14 +20,8 @@ var base32lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPad
 
 // Fingerprint is the name of a federation that people compare aloud: fed1-, eight
 // groups of four characters that are the first 20 bytes of the genesis digest, and
-// a group that checks them.
+// a group that checks them. An organization's org1- is that of did/keyring.
 func Fingerprint(genesis envelope.ID) string { return fingerprint("fed1", genesis.Sum()) }
-
-// OrgFingerprint is the like of an organization's DID at a version of its log:
-// org1-, over SHA-256 of the DID, a newline and the version.
-func OrgFingerprint(d did.DID, head string) string {
-	return fingerprint("org1", sha256.Sum256([]byte(d.String()+"\n"+head)))
-}
 
 func fingerprint(prefix string, sum [32]byte) string {
 	first := sum[:20]

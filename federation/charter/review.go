@@ -11,23 +11,12 @@ import (
 	"trustnode/federation/bundle"
 )
 
-// Ring verifies DID logs from their bytes and keeps them, for one file or for good.
-type Ring interface {
-	Keys
-	// Offer verifies the lines of a log from a version on, with the witness file as
-	// it came, and gives the newest version held of that DID. Lines already held are no error.
-	Offer(ctx context.Context, d did.DID, from uint64, log, witness []byte) (head string, err error)
-}
-
 // Card is a verified join: who asks, under a DID log that verifies and ends at
 // the version the join names.
 type Card struct {
 	Join envelope.Verified[Join]
 	Head string // newest version of the DID; "" for did:key
 }
-
-// Fingerprint is org1-…, to be compared aloud with the sender.
-func (c Card) Fingerprint() string { return OrgFingerprint(c.Join.Body().Org, c.Head) }
 
 // NewJoinFile seals a join with the key it names and puts the DID log beside it.
 // logs is empty for a did:key.
