@@ -36,7 +36,7 @@ func bytesIn(path, s string, least, most int) error {
 }
 
 func oneOf[S ~string](path string, v S, set ...S) error {
-	return when(!slices.Contains(set, v), path, "%q is not one of %v", v, set)
+	return when(!slices.Contains(set, v), path, "%.64q is not one of %v", v, set)
 }
 
 // sortedSet holds a list to ascending order without repetitions.
@@ -47,5 +47,5 @@ func sortedSet(path string, list []string) error {
 // digits holds an amount to a canonical integer string of the smallest unit.
 func digits(path, s string) error {
 	bad := s == "" || len(s) > maxDigits || s != "0" && s[0] == '0' || strings.Trim(s, "0123456789") != ""
-	return when(bad, path, "%q is no amount in whole smallest units", s)
+	return when(bad, path, "%.64q is no amount in whole smallest units", s)
 }

@@ -98,7 +98,7 @@ func (p Permission) Check() error {
 func (p Permission) Allows(pattern string) bool { return slices.Contains(p.Patterns, pattern) }
 
 func optional(path, got, only string) error {
-	return when(got != "" && got != only, path, "%q is not %q", got, only)
+	return when(got != "" && got != only, path, "%.64q is not %q", got, only)
 }
 
 func checkPatterns(patterns []string) error {

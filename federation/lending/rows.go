@@ -258,7 +258,7 @@ func ParseRow(b []byte) (Row, error) {
 	case op == OpEnded:
 		return rowOf[EndedRow](b)
 	}
-	return nil, form("op", "%q is not known", op)
+	return nil, form("op", "%.64q is not known", op)
 }
 
 func rowOf[T Row](b []byte) (Row, error) {
