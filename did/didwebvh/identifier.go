@@ -181,4 +181,4 @@ func isHash(s string) bool {
 }
 
 // hashText is base58btc of the multihash of sum.
-func hashText(sum [32]byte) string { return envelope.IDFromSum(sum).String()[1:] }
+func hashText(sum [32]byte) string { return did.Base58(append([]byte{0x12, 0x20}, sum[:]...)) }
