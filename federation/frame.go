@@ -106,7 +106,17 @@ func newFrames(s Stream, lim Limits) *Frames {
 
 // Read returns the next frame. Errors are those of ReadFrame and of the stream;
 // ErrTooLarge also where the sum of frames is over the total of the protocol.
+// After any error but io.EOF the stream is reset, so that a peer that sends
+// garbage, too much or nothing is cut at once and cannot go on sending.
 func (f *Frames) Read() ([]byte, error) {
+	b, err := f.read()
+	if err != nil && err != io.EOF {
+		_ = f.s.Reset()
+	}
+	return b, err
+}
+
+func (f *Frames) read() ([]byte, error) {
 	if f.lim.Frame == 0 {
 		return nil, ErrFrame
 	}
