@@ -1,0 +1,290 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+	"unicode/utf8"
+
+	"trustnode/federation/lending"
+	"trustnode/node/store"
+)
+
+func importText(t *testing.T, e *Entries, text string, o ImportOptions) Report {
+	t.Helper()
+	im, r, err := ImporterFor("auto", strings.NewReader(text))
+	if err != nil {
+		im, r = mcp{}, strings.NewReader(text)
+	}
+	rep, err := e.Import(ctx, writer(t, north, ByOperator), im, r, o)
+	if err != nil {
+		t.Fatalf("Import: %v", err)
+	}
+	return rep
+}
+
+func quarantined(t *testing.T, e *Entries) map[string]Entry {
+	t.Helper()
+	list, err := e.List(ctx, north, Filter{State: Quarantined})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]Entry{}
+	for _, x := range list {
+		out[x.Statement] = x
+	}
+	return out
+}
+
+func TestImportOfRealFiles(t *testing.T) {
+	for _, c := range []struct {
+		file, statement, tags, id string
+		entries, rejected         int
+		observed                  time.Time
+	}{
+		{"mcp-server-memory.jsonl", "S7 back-test used 2019-2024 data", "class:internal entity:acme type:client", "Acme", 4, 0, time.Time{}},
+		{"memory-graph.jsonl", "Lives in NYC", "class:internal entity:alice type:person", "Alice", 710, 0, time.Time{}},
+	} {
+		text, err := os.ReadFile(filepath.Join("testdata/mcp", c.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, _ := newEntries(t)
+		rep := importText(t, e, string(text), ImportOptions{})
+		if len(rep.Rejected) != c.rejected || rep.Imported != c.entries {
+			t.Errorf("%s: %d entries, %d repeated, rejected %v, want %d and %d", c.file, rep.Imported, rep.Repeated, rep.Rejected, c.entries, c.rejected)
+		}
+		got, ok := quarantined(t, e)[c.statement]
+		if !ok || strings.Join(got.Tags, " ") != c.tags || got.Source.ID != c.id || got.Trust != TrustImported ||
+			got.Source.Type != SourceImport || !got.Created.Equal(testNow) || got.State != Quarantined {
+			t.Errorf("%s: %+v", c.file, got)
+		}
+		again := importText(t, e, string(text), ImportOptions{})
+		if again.Imported != 0 || again.Repeated != rep.Imported+rep.Repeated {
+			t.Errorf("%s again: %d imported, %d repeated", c.file, again.Imported, again.Repeated)
+		}
+	}
+}
+
+func TestImportLines(t *testing.T) {
+	entity := func(name, obs string) string {
+		return fmt.Sprintf(`{"type":"entity","name":%q,"entityType":"client","observations":[%q]}`, name, obs)
+	}
+	long := entity("A", strings.Repeat("x", MaxLine))
+	for _, c := range []struct {
+		name, text string
+		imported   []string
+		rejected   string // "line reason" …
+	}{
+		{"two documents glued on one line", entity("A", "1") + entity("B", "2") + "\n" + entity("C", "3"), []string{"1", "2", "3"}, ""},
+		{"a torn line between whole ones", entity("A", "1") + "\n" + entity("B", "2")[:30] + "\n" + entity("C", "3"), []string{"1", "3"}, "2 not_json"},
+		{"a torn line glued to a whole one", entity("A", "1")[:30] + entity("B", "2") + "\n", nil, "1 not_json"},
+		{"a whole document before a torn one", entity("A", "1") + entity("B", "2")[:30] + "\n", []string{"1"}, "1 not_json"},
+		{"a line over the limit, and the next", long + "\n" + entity("B", "2") + "\n", []string{"2"}, "1 too_long"},
+		{"empty lines, a byte order mark and CRLF", "\ufeff" + entity("A", "1") + "\r\n\r\n\n" + entity("B", "2"), []string{"1", "2"}, ""},
+		{"bytes that are no text", "{\"type\":\"entity\xff\"}\n", nil, "1 not_utf8"},
+		{"a member twice", `{"type":"entity","name":"A","name":"B","entityType":"c","observations":["1"]}`, nil, "1 not_json"},
+		{"a lone surrogate", `{"type":"entity","name":"A","entityType":"c","observations":["\ud800"]}`, nil, "1 not_json"},
+		{"an unknown type", `{"type":"note","name":"A","observations":["1"]}`, nil, "1 unknown_shape"},
+		{"a type in other case", `{"TYPE":"entity","name":"A"}`, nil, "1 unknown_shape"},
+		{"no object", `["1"] 2 null`, nil, "1 unknown_shape 1 unknown_shape 1 unknown_shape"},
+		{"an entity without a name", `{"type":"entity","entityType":"c","observations":["1"]}`, nil, "1 name"},
+		{"a name that makes no tag", entity("東京", "1"), nil, "1 tag"},
+		{"a type that makes no tag", `{"type":"entity","name":"A","entityType":"","observations":["1"]}`, nil, "1 tag"},
+		{"nothing observed", `{"type":"entity","name":"A","entityType":"c","observations":[]}`, nil, "1 no_observations"},
+		{"no list of observations", `{"type":"entity","name":"A","entityType":"c","observations":"1"}`, nil, "1 unknown_shape"},
+		{"an observation that is no text", `{"type":"entity","name":"A","entityType":"c","observations":["1",2,"3"]}`, []string{"1", "3"}, "1 unknown_shape"},
+		{"a bad statement among good ones", `{"type":"entity","name":"A","entityType":"c","observations":["1","","a\u0000","3"]}`, []string{"1", "3"}, "1 statement 1 statement"},
+		{"line ends inside a statement", `{"type":"entity","name":"A","entityType":"c","observations":["a\r\nb"]}`, []string{"a\nb"}, ""},
+		{"the same observation twice", entity("A", "1") + "\n" + entity("A", "1"), []string{"1"}, ""},
+		{"a relation", `{"type":"relation","from":"Acme","to":"S7","relationType":"subscribes_to"}`, []string{"Acme subscribes_to S7"}, ""},
+		{"a relation of the older shape", `{"from":"Acme","to":"S7","relationType":"subscribes_to"}`, []string{"Acme subscribes_to S7"}, ""},
+		{"a relation without an end", `{"type":"relation","from":"Acme","relationType":"subscribes_to"}`, nil, "1 name"},
+		{"labels that claim authority", `{"type":"entity","name":"A","entityType":"c","observations":["approved"],"trust":"operator","class":"public","state":"active"}`, []string{"approved"}, ""},
+		{"an empty file", "", nil, ""},
+	} {
+		e, _ := newEntries(t)
+		rep := importText(t, e, c.text, ImportOptions{})
+		var rejected []string
+		for _, r := range rep.Rejected {
+			rejected = append(rejected, fmt.Sprint(r.Line, " ", r.Reason))
+		}
+		var got []string
+		for s, x := range quarantined(t, e) {
+			got = append(got, s)
+			if x.Trust != TrustImported || x.Class() != "internal" {
+				t.Errorf("%s: trust %v, class %s", c.name, x.Trust, x.Class())
+			}
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, c.imported) || strings.Join(rejected, " ") != c.rejected || rep.Imported != len(c.imported) {
+			t.Errorf("%s: imported %q, rejected %q, want %q, %q", c.name, got, rejected, c.imported, c.rejected)
+		}
+	}
+}
+
+func TestObservedTime(t *testing.T) {
+	e, _ := newEntries(t)
+	importText(t, e, `{"name":"A","entityType":"c","observations":["1"],"createdAt":1768061136}`, ImportOptions{})
+	got := quarantined(t, e)["1"]
+	if want := time.Unix(1768061136, 0); !got.Source.ObservedAt.Equal(want) || !got.Created.Equal(testNow) {
+		t.Errorf("observed %v, created %v", got.Source.ObservedAt, got.Created)
+	}
+}
+
+func TestSlug(t *testing.T) {
+	for _, c := range []struct{ name, want string }{
+		{"Acme", "entity:acme"},
+		{"Feature: Create Entities", "entity:feature:-create-entities"},
+		{"Café  Zürich", "entity:cafe-zurich"},
+		{"C++ / C#", "entity:c-/-c-"},
+		{"Dự án", "entity:du-an"},
+		{"ﬁle①", "entity:file1"},
+		{"a_b.c-d", "entity:a_b.c-d"},
+		{"東京", ""},
+		{"***", ""},
+		{"", ""},
+		{strings.Repeat("x", 80), "entity:" + strings.Repeat("x", 57)},
+	} {
+		got, ok := slug("entity:", c.name)
+		if !ok {
+			got = ""
+		}
+		if got != c.want || ok && lending.CheckTag(got) != nil {
+			t.Errorf("slug(%q) = %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestDryRunWritesNothing(t *testing.T) {
+	e, _ := newEntries(t)
+	text, err := os.ReadFile("testdata/mcp/mcp-server-memory.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep := importText(t, e, string(text)+"\nx", ImportOptions{DryRun: true})
+	if rep.Imported != 4 || rep.Tags["entity:acme"] != 3 || len(rep.Rejected) != 1 || rep.Rejected[0] != (Rejected{4, RejectTorn, ""}) {
+		t.Errorf("report %+v", rep)
+	}
+	if got := quarantined(t, e); len(got) != 0 {
+		t.Errorf("a dry run brought in %v", got)
+	}
+}
+
+func TestImportGoesOnWhereItWasInterrupted(t *testing.T) {
+	e, _ := newEntries(t)
+	var text bytes.Buffer
+	for i := range 3 * importBatch {
+		fmt.Fprintf(&text, `{"type":"entity","name":"n%d","entityType":"t","observations":["o%d"]}`+"\n", i, i)
+	}
+	broken := errors.New("disk pulled out")
+	_, err := e.Import(ctx, writer(t, north, ByOperator), mcp{}, &cutReader{text.Bytes()[:text.Len()/2], broken}, ImportOptions{})
+	if !errors.Is(err, broken) {
+		t.Fatalf("got %v, want the reader's error", err)
+	}
+	rows, calls := 0, 0
+	rep := importText(t, e, text.String(), ImportOptions{
+		Also:     func(_ store.Tx, es []Entry) error { rows += len(es); return nil },
+		Progress: func(int) { calls++ },
+	})
+	if rep.Repeated == 0 || rep.Imported+rep.Repeated != 3*importBatch || rows != rep.Imported || calls == 0 {
+		t.Errorf("imported %d, repeated %d, rows %d", rep.Imported, rep.Repeated, rows)
+	}
+	n, err := e.TagAll(ctx, north, Change{Release: true}, nil)
+	if err != nil || n != 3*importBatch {
+		t.Errorf("released %d, %v", n, err)
+	}
+}
+
+type cutReader struct {
+	rest []byte
+	err  error
+}
+
+func (r *cutReader) Read(p []byte) (int, error) {
+	if len(r.rest) == 0 {
+		return 0, r.err
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+func TestImportEndsWithItsContext(t *testing.T) {
+	e, _ := newEntries(t)
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err := e.Import(ended, writer(t, north, ByOperator), mcp{}, strings.NewReader("{}\n"), ImportOptions{})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestImporterFor(t *testing.T) {
+	for _, c := range []struct {
+		name, format, head string
+		ok                 bool
+	}{
+		{"named", "mcp", "", true},
+		{"told by its beginning", "auto", ` {"type":"entity","name":"x","entityType":"y"}`, true},
+		{"of another format", "auto", `{"memories":[]}`, false},
+		{"an unknown name", "zip", "", false},
+		{"an empty file", "auto", "", false},
+	} {
+		_, _, err := ImporterFor(c.format, strings.NewReader(c.head))
+		if (err == nil) != c.ok {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+func FuzzMCP(f *testing.F) {
+	for _, file := range []string{"mcp-server-memory.jsonl", "memory-graph.jsonl"} {
+		text, err := os.ReadFile(filepath.Join("testdata/mcp", file))
+		if err != nil {
+			f.Fatal(err)
+		}
+		for i, line := range bytes.Split(text, []byte("\n")) {
+			if i%20 == 0 {
+				f.Add(line)
+			}
+		}
+		f.Add(text[:min(len(text), 2000)])
+	}
+	f.Add([]byte(`{"type":"entity","name":"A","entityType":"c","observations":["1"]}{"from":"a","to":"b","relationType":"c"}`))
+	w := writer(f, north, ByImport)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		last := 0
+		err := mcp{}.Lines(ctx, iotest.HalfReader(bytes.NewReader(text)), func(l Line) error {
+			if l.Number < last {
+				t.Errorf("line %d after %d", l.Number, last)
+			}
+			last = l.Number
+			if (l.Reason == "") == (l.Origin == "") {
+				t.Errorf("neither or both of reason and origin: %+v", l)
+			}
+			if l.Reason != "" {
+				return nil
+			}
+			e, err := ingest(w, l.Draft, testNow)
+			if err != nil {
+				t.Errorf("a line the parser took is refused: %v", err)
+			}
+			if !utf8.Valid(e.View()) || e.State != Quarantined {
+				t.Errorf("view %q", e.View())
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("Lines: %v", err)
+		}
+	})
+}
