@@ -68,12 +68,7 @@ func TestPermissionOfTheDesignIsRebuiltToTheByte(t *testing.T) {
 }
 
 func TestReadRequestOfTheDesignIsRebuiltToTheByte(t *testing.T) {
-	b, err := envelope.Marshal(readRequest{
-		Aud: harbor, Borrower: line, Kid: "key-1", Op: "read",
-		Perm:    id(t, "zQmdUqbkEpxZ4vG1d6WerUMHNoFokip3gY9YEGtk2RhsEMn"),
-		Purpose: "check berth 7 before the January call", Limit: 20,
-		Nonce: "AAECAwQFBgcICQoLDA0ODw", At: at(t, "2026-12-02T09:15:30Z"),
-	})
+	b, err := envelope.Marshal(sampleReadRequest(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,13 +79,7 @@ func TestReadRequestOfTheDesignIsRebuiltToTheByte(t *testing.T) {
 
 func TestBallotOfTheDesignIsRebuiltToTheByte(t *testing.T) {
 	signer := envelopetest.Repeat(1)
-	e, err := envelope.Seal(context.Background(), ballot{
-		At: at(t, "2026-12-01T10:00:00Z"), Body: id(t, "zQmPuNwV6L2Gg5Nxweqx6Z5ndtifWUqfj2M9oxDG1oWfoMw"),
-		DIDVersion: "2-QmQ127T74CtJYzUXakWXviGTggUPnCZXyBHebs8Hf5757d",
-		Federation: id(t, "zQmPWbE8mF9t2EFMGGq4SqQ8xwMf9j9oTGxaZhChMrwZ7P2"), Kid: "sign-1", N: 1,
-		Org:  did.MustParse("did:webvh:QmPK4RScVUX9gTSC8ZbT7B2b3CFLHNwkGx8VmwKbGjTi4r:acme.example"),
-		Prev: id(t, "zQmet7AfK9xFRsLqLDHQdn1hy33mn7fR6gHXU94juvcQ8kZ"), Round: 0, Seq: 7, Vote: "for",
-	}, signer)
+	e, err := envelope.Seal(context.Background(), sampleBallot(t), signer)
 	if err != nil {
 		t.Fatal(err)
 	}
