@@ -1,0 +1,141 @@
+package mediation
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"trustnode/did"
+	"trustnode/did/envelope"
+)
+
+// Grade is what a check found about one exhibit.
+type Grade string
+
+// The grades of section 7.
+const (
+	Proven       Grade = "proven"       // signature, key by log position, place under a witnessed head
+	HashOnly     Grade = "hash_only"    // all but the bytes
+	Attested     Grade = "attested"     // one side's word
+	Unproven     Grade = "unproven"     // a proof or a rotation is missing
+	Contradicted Grade = "contradicted" // what is there says something else
+)
+
+// Exhibit is what the holder of the objects found in one item. Signature, key, place
+// and hash are checked before an Exhibit is made; this package weighs what it shows.
+type Exhibit struct {
+	Grade Grade
+	Why   string // for every grade but proven
+
+	Perm     envelope.ID // permission it is about; its own id for a permission
+	Request  envelope.ID // of a row or receipt: the request it answers; of a request: its own id
+	Lender   did.DID     // lending agent
+	Borrower did.DID     // borrowing agent
+	Op       string      // of a row or request
+	Refused  string      // of a row: the code it was denied with; "" for granted
+	At       time.Time   // as its signer states; never decides alone
+	Place    *Where      // where the log holds it
+}
+
+// ItemReport is the finding on one item.
+type ItemReport struct {
+	By did.DID
+	Item
+	Exhibit
+}
+
+// ClaimReport is the finding on one claim.
+type ClaimReport struct {
+	N       uint64
+	Code    string
+	Acts    uint64 // acts that verify
+	Finding string // proven, refuted, open
+	Items   []uint64
+	Why     string
+}
+
+// Report is what the evidence of a case shows by itself, without any opinion.
+type Report struct {
+	Items  []ItemReport
+	Claims []ClaimReport
+}
+
+// Weigh checks every item of the manifests held here and what they prove of each claim.
+// look says what an item is; it must not fail: what it cannot check is graded unproven.
+func Weigh(c Case, look func(by did.DID, it Item) Exhibit) Report {
+	var r Report
+	for _, h := range c.Manifests {
+		m, err := ParseManifest(h.Body)
+		if err != nil || envelope.IDOf(h.Body) != h.ID {
+			continue
+		}
+		for _, it := range m.Items {
+			r.Items = append(r.Items, ItemReport{h.By, it, look(h.By, it)})
+		}
+	}
+	for _, cl := range c.Dispute.Claims {
+		r.Claims = append(r.Claims, weigh(cl, c, r.Items))
+	}
+	return r
+}
+
+func weigh(cl Claim, c Case, items []ItemReport) ClaimReport {
+	out := ClaimReport{N: cl.N, Code: cl.Code, Finding: "open"}
+	if cl.Code != "R1" {
+		out.Why = "no mechanical check of this code in this version"
+		return out
+	}
+	end := revokedAt(cl, c, items)
+	if end == nil {
+		out.Why = "no revocation of this loan with a proven place"
+		return out
+	}
+	for _, row := range items {
+		if rq := act(cl, c, row, *end, items); rq != nil {
+			out.Acts++
+			out.Items = append(out.Items, row.N, rq.N)
+		}
+	}
+	out.Items = sortedUnique(out.Items)
+	switch {
+	case out.Acts >= cl.Acts:
+		out.Finding = "proven"
+	case out.Acts > 0:
+		out.Why = fmt.Sprintf("%d of %d acts verify", out.Acts, cl.Acts)
+	default:
+		out.Why = "no signed request has a row after the revocation's"
+	}
+	return out
+}
+
+// revokedAt is the log index of the revocation of the claim's loan, if proven.
+func revokedAt(cl Claim, c Case, items []ItemReport) *uint64 {
+	for _, it := range items {
+		if it.By == c.Claimant && it.Kind == "revocation" && it.Grade == Proven && it.Perm == cl.Perm && it.Place != nil && it.Place.Org == c.Claimant {
+			return &it.Place.Index
+		}
+	}
+	return nil
+}
+
+// act is one read after the end: a row of the lender's log that lies after the
+// revocation, and the borrower's own signed request that the row answers.
+func act(cl Claim, c Case, row ItemReport, end uint64, items []ItemReport) *ItemReport {
+	fits := row.By == c.Claimant && row.Kind == "row" && row.Grade == Proven && row.Perm == cl.Perm && row.Refused == "revoked" &&
+		row.Place != nil && row.Place.Org == c.Claimant && row.Place.Index > end
+	if !fits {
+		return nil
+	}
+	i := slices.IndexFunc(items, func(it ItemReport) bool {
+		return it.Kind == "readrequest" && it.Grade == Proven && it.ID == row.Request && it.Perm == cl.Perm && it.Borrower == cl.Subject
+	})
+	if i < 0 {
+		return nil
+	}
+	return &items[i]
+}
+
+func sortedUnique(in []uint64) []uint64 {
+	slices.Sort(in)
+	return slices.Compact(in)
+}
