@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"trustnode/node/casefile"
+	"trustnode/node/fault"
+	"trustnode/node/httpapi"
+)
+
+func eventCommand(s *streams) *cli.Command {
+	return &cli.Command{Name: "event", Usage: "signed events of all logs held here", Subcommands: []*cli.Command{
+		{Name: "list", Usage: "list events, oldest first", Flags: []cli.Flag{
+			&cli.StringFlag{Name: "org", Usage: "organization whose log"}, &cli.StringFlag{Name: "type", Usage: "type, or a prefix that ends in a dot"},
+			&cli.StringFlag{Name: "subject", Usage: "a DID or an id the events are about"}, &cli.StringFlag{Name: "actor", Usage: "in whose name"},
+			&cli.IntFlag{Name: "limit", Value: 100, Usage: "most events, 1..1000"}},
+			Action: func(c *cli.Context) error {
+				return with(c, func(ctx context.Context, k *caller) error {
+					q := url.Values{"limit": {fmt.Sprint(c.Int("limit"))}}
+					for _, f := range []string{"org", "type", "subject", "actor"} {
+						if c.IsSet(f) {
+							q.Set(f, c.String(f))
+						}
+					}
+					var out httpapi.Events
+					if err := k.call(ctx, "GET", "/api/v1/events?"+q.Encode(), nil, &out); err != nil {
+						return err
+					}
+					return s.result(out, func(w writer) { printEvents(w, out) })
+				})
+			}},
+	}}
+}
+
+func printEvents(w writer, out httpapi.Events) {
+	for _, e := range out.Events {
+		fmt.Fprintf(w, "%s  %s %d  %-18s %s  %s, witnessed by %d\n", e.At, e.Org, e.Index, e.Type, e.Subject, e.Level, len(e.Witnessed))
+	}
+	for _, o := range out.Origins {
+		fmt.Fprintf(w, "held         %s up to %d\n", o.Org, o.Held)
+	}
+}
+
+func verifyCommand(s *streams) *cli.Command {
+	return &cli.Command{Name: "verify", Usage: "check files with no network and no data directory", ArgsUsage: "FILE…", Flags: []cli.Flag{
+		&cli.StringFlag{Name: "fingerprint", Usage: "fed1-… of the federation the file must belong to"},
+		&cli.BoolFlag{Name: "strict", Usage: "refuse a file that only its own genesis vouches for"}},
+		Action: func(c *cli.Context) error {
+			if !c.Args().Present() {
+				return &usageError{"verify takes one file or more", "trustnode verify case.tnb"}
+			}
+			for _, name := range c.Args().Slice() {
+				if err := verifyFile(c, s, name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}
+}
+
+func verifyFile(c *cli.Context, s *streams, name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return fault.Wrap(fault.NotFound, "file", err)
+	}
+	defer f.Close()
+	r := casefile.Verify(c.Context, f, casefile.Options{Name: name, Fingerprint: c.String("fingerprint"), Strict: c.Bool("strict")})
+	if err := s.result(r, func(w writer) {
+		for _, l := range r.Lines {
+			fmt.Fprintf(w, "%-8s %s\n", l.Kind, l.Text)
+		}
+	}); err != nil {
+		return err
+	}
+	if !r.OK {
+		return &failedError{code: exitUnverified, what: r.Broken}
+	}
+	return nil
+}

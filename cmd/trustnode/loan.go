@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"trustnode/node/httpapi"
+)
+
+func loanCommand(s *streams) *cli.Command {
+	return &cli.Command{Name: "loan", Usage: "lend memory and borrow it", Subcommands: []*cli.Command{
+		{Name: "issue", Usage: "issue a permission", Flags: []cli.Flag{
+			&cli.StringFlag{Name: "lender", Usage: "own lending agent, by name or DID"},
+			&cli.StringFlag{Name: "borrower", Usage: "DID of the borrowing agent"},
+			&cli.StringFlag{Name: "scope", Usage: "what is lent, e.g. 'tag:client:acme -tag:confidential age<90d'"},
+			&cli.StringFlag{Name: "purpose", Usage: "what for"},
+			&cli.StringFlag{Name: "expires", Usage: "duration such as 720h, or a time", Value: "720h"},
+			&cli.Uint64Flag{Name: "max-reads", Usage: "most answers it may give", Value: 100},
+			&cli.BoolFlag{Name: "preview", Usage: "say what would be lent and issue nothing"}},
+			Action: func(c *cli.Context) error { return loanIssue(c, s) }},
+		{Name: "read", Usage: "read under a permission", ArgsUsage: "PERMISSION", Flags: []cli.Flag{
+			&cli.StringFlag{Name: "as", Usage: "own borrowing agent, by name or DID"},
+			&cli.StringFlag{Name: "purpose", Usage: "what this read is for; it is signed and kept"},
+			&cli.StringFlag{Name: "filter", Usage: "narrower scope"},
+			&cli.IntFlag{Name: "limit", Usage: "most entries, 1..100", Value: 20},
+			&cli.StringFlag{Name: "cursor", Usage: "where the answer before this one ended"}},
+			Action: func(c *cli.Context) error { return loanRead(c, s) }},
+		{Name: "revoke", Usage: "end a loan, at once and for good", ArgsUsage: "PERMISSION", Flags: []cli.Flag{
+			&cli.StringFlag{Name: "reason", Usage: "ended, misuse, key_compromise, data_subject, policy, mistake or other", Value: "ended"},
+			&cli.StringFlag{Name: "text", Usage: "words for the borrower"}},
+			Action: func(c *cli.Context) error { return loanRevoke(c, s) }},
+		{Name: "audit", Usage: "everything that happened under a permission", ArgsUsage: "PERMISSION", Action: func(c *cli.Context) error { return loanAudit(c, s) }},
+		{Name: "show", Usage: "a permission and how it stands", ArgsUsage: "PERMISSION", Action: func(c *cli.Context) error { return loanShow(c, s) }},
+		{Name: "list", Usage: "loans of this node, lent and borrowed", Action: func(c *cli.Context) error { return loanList(c, s) }},
+	}}
+}
+
+func loanIssue(c *cli.Context, s *streams) error {
+	if err := need(c, "lender", "borrower", "scope", "purpose"); err != nil {
+		return err
+	}
+	in := httpapi.LoanIssue{Lender: c.String("lender"), Borrower: c.String("borrower"), Scope: c.String("scope"), Purpose: c.String("purpose"),
+		Expires: c.String("expires"), MaxReads: c.Uint64("max-reads"), Preview: c.Bool("preview")}
+	return with(c, func(ctx context.Context, k *caller) error {
+		var l httpapi.Loan
+		if err := k.call(ctx, "POST", "/api/v1/permissions", in, &l); err != nil {
+			return err
+		}
+		return s.result(l, func(w writer) { printLoan(w, l) })
+	})
+}
+
+func printLoan(w writer, l httpapi.Loan) {
+	if l.ID != "" {
+		fmt.Fprintf(w, "loan      %s  %s\n", l.ID, l.State)
+	}
+	fmt.Fprintf(w, "lender    %s\nborrower  %s\nscope     %s\npurpose   %s\nends      %s, or after %d reads (%d left)\n", l.Lender, l.Borrower, l.Scope, l.Purpose, l.ExpiresAt, l.MaxReads, l.Left)
+	if l.Matches > 0 {
+		fmt.Fprintf(w, "matches   %d entries when it was issued\n", l.Matches)
+	}
+	for i, h := range l.Hygiene {
+		words := ""
+		if i < len(l.Words) {
+			words = l.Words[i]
+		}
+		fmt.Fprintf(w, "note      %s  %s\n", h, words)
+	}
+	if l.Permission != "" {
+		fmt.Fprintf(w, "%s\n", l.Permission)
+	}
+}
+
+func loanRead(c *cli.Context, s *streams) error {
+	a, err := args(c, "PERMISSION")
+	if err != nil {
+		return err
+	}
+	if err := need(c, "as", "purpose"); err != nil {
+		return err
+	}
+	in := httpapi.LoanRead{As: c.String("as"), Permission: a[0], Purpose: c.String("purpose"), Filter: c.String("filter"), Limit: c.Int("limit"), Cursor: c.String("cursor")}
+	return with(c, func(ctx context.Context, k *caller) error {
+		var out httpapi.LoanAnswer
+		if err := k.call(ctx, "POST", "/api/v1/loans/read", in, &out); err != nil {
+			return err
+		}
+		return s.result(out, func(w writer) {
+			for _, e := range out.Entries {
+				b, _ := json.MarshalIndent(e, "", "  ")
+				fmt.Fprintf(w, "%s\n", b)
+			}
+			fmt.Fprintf(w, "%d entries, read %d, %d left; receipt %s\n", len(out.Entries), out.Receipt.Seq, out.Receipt.Left, out.Receipt.ID)
+		})
+	})
+}
+
+func loanRevoke(c *cli.Context, s *streams) error {
+	a, err := args(c, "PERMISSION")
+	if err != nil {
+		return err
+	}
+	return with(c, func(ctx context.Context, k *caller) error {
+		var out httpapi.LoanRevoked
+		in := httpapi.LoanRevoke{Reason: c.String("reason"), Text: c.String("text")}
+		if err := k.call(ctx, "POST", "/api/v1/permissions/"+url.PathEscape(a[0])+"/revoke", in, &out); err != nil {
+			return err
+		}
+		return s.result(out, func(w writer) {
+			fmt.Fprintf(w, "loan %s ended at %s after %d reads\n", out.Loan, out.At, out.Reads)
+		})
+	})
+}
+
+func loanAudit(c *cli.Context, s *streams) error {
+	a, err := args(c, "PERMISSION")
+	if err != nil {
+		return err
+	}
+	return with(c, func(ctx context.Context, k *caller) error {
+		var out httpapi.LoanAudit
+		if err := k.call(ctx, "GET", "/api/v1/permissions/"+url.PathEscape(a[0])+"/audit", nil, &out); err != nil {
+			return err
+		}
+		return s.result(out, func(w writer) { printAudit(w, out) })
+	})
+}
+
+func printAudit(w writer, a httpapi.LoanAudit) {
+	for _, r := range a.Rows {
+		seq, pos := "", "not in the log yet"
+		if r.Seq > 0 {
+			seq = fmt.Sprintf(" %d", r.Seq)
+		}
+		if r.Index != nil {
+			pos = fmt.Sprintf("log %d", *r.Index)
+		}
+		what := strings.TrimSpace(r.Decision + " " + r.Code)
+		fmt.Fprintf(w, "%s  %-8s%-4s %-16s %-12s %s\n", r.At, r.Op, seq, what, pos, oneLine(r.Purpose))
+		if r.Hash != "" {
+			fmt.Fprintf(w, "    %d entries, hash %s\n", len(r.Entries), r.Hash)
+		}
+	}
+	for _, e := range a.Events {
+		fmt.Fprintf(w, "%s  event    %-20s log %d, witnessed by %d\n", e.At, e.Type, e.Index, len(e.Witnessed))
+	}
+	whole := "seq has no gap"
+	if !a.GapFree {
+		whole = "SEQ HAS A GAP"
+	}
+	fmt.Fprintf(w, "%d reads granted, %s\n", a.Granted, whole)
+}
+
+func loanShow(c *cli.Context, s *streams) error {
+	a, err := args(c, "PERMISSION")
+	if err != nil {
+		return err
+	}
+	return with(c, func(ctx context.Context, k *caller) error {
+		var l httpapi.Loan
+		if err := k.call(ctx, "GET", "/api/v1/permissions/"+url.PathEscape(a[0]), nil, &l); err != nil {
+			return err
+		}
+		return s.result(l, func(w writer) { printLoan(w, l) })
+	})
+}
+
+func loanList(c *cli.Context, s *streams) error {
+	return with(c, func(ctx context.Context, k *caller) error {
+		var l httpapi.Loans
+		if err := k.call(ctx, "GET", "/api/v1/permissions", nil, &l); err != nil {
+			return err
+		}
+		return s.result(l, func(w writer) {
+			for _, x := range l.Loans {
+				fmt.Fprintf(w, "%s  %-9s %-9s %d of %d reads  %s  %s\n", x.ID, x.Role, x.State, x.Reads, x.MaxReads, x.Scope, oneLine(x.Purpose))
+			}
+		})
+	})
+}

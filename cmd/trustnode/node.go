@@ -1,0 +1,169 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"context"
+
+	"trustnode/node/config"
+	"trustnode/node/daemon"
+	"trustnode/node/fault"
+	"trustnode/node/httpapi"
+)
+
+func initCommand(s *streams) *cli.Command {
+	return &cli.Command{Name: "init", Usage: "create an organization's identity and its data directory",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "name", Usage: "name of the organization, shown to people"},
+			&cli.StringFlag{Name: "domain", Usage: "domain in the organization's DID, e.g. acme.example"},
+			&cli.StringFlag{Name: "contact", Usage: "where people reach you, e.g. mailto:trust@acme.example"},
+			&cli.StringFlag{Name: "http", Usage: "listen address of the HTTP server", Value: config.DefaultHTTP},
+			&cli.StringSliceFlag{Name: "p2p", Usage: "libp2p listen address, may be repeated"},
+			&cli.StringFlag{Name: "update-keys", Usage: "directory for the key of the next DID entry, best on a removable medium"},
+		},
+		Action: func(c *cli.Context) error {
+			if err := need(c, "name", "domain"); err != nil {
+				return err
+			}
+			pass, err := passphrase("new passphrase of " + c.String("data"))
+			if err != nil {
+				return err
+			}
+			r, err := daemon.Init(c.Context, daemon.InitOptions{Dir: c.String("data"), Name: c.String("name"), Domain: c.String("domain"), Contact: c.String("contact"),
+				HTTP: c.String("http"), P2P: c.StringSlice("p2p"), UpdateKeys: c.String("update-keys"), Passphrase: pass})
+			if err != nil {
+				return err
+			}
+			out := map[string]string{"id": r.Org.String(), "did": r.Org.String(), "fingerprint": r.Fingerprint, "data": r.Dir, "recovery_key": r.Recovery}
+			return s.result(out, func(w writer) {
+				fmt.Fprintf(w, "organization   %s\n", r.Org)
+				fmt.Fprintf(w, "fingerprint    %s   compare it aloud when you join a federation\n", r.Fingerprint)
+				fmt.Fprintf(w, "data           %s\n", r.Dir)
+				fmt.Fprintf(w, "recovery key   %s\n", r.Recovery)
+				fmt.Fprintln(w, "Write the recovery key down and keep it away from this machine; it is not stored and not shown again.")
+			})
+		}}
+}
+
+func runCommand(s *streams) *cli.Command {
+	return &cli.Command{Name: "run", Usage: "run the node until it is told to stop",
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "accept-unconfirmed", Usage: "sign on although no peer has confirmed what this node last signed (recorded)"}},
+		Action: func(c *cli.Context) error {
+			cfg, err := config.Read(c.String("data"))
+			if err != nil {
+				return err
+			}
+			pass, err := passphrase("passphrase of " + cfg.Dir)
+			if err != nil {
+				return err
+			}
+			var level slog.Level
+			if err := level.UnmarshalText([]byte(cfg.LogLevel)); err != nil {
+				return err
+			}
+			log := slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level}))
+			return daemon.Run(c.Context, cfg, pass, daemon.RunOptions{Log: log, AcceptUnconfirmed: c.Bool("accept-unconfirmed"), Version: version})
+		}}
+}
+
+func statusCommand(s *streams) *cli.Command {
+	return &cli.Command{Name: "status", Usage: "how this node is and what it knows of its peers",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "wait", Usage: "wait until the node is in `STATE`, e.g. fresh"},
+			&cli.DurationFlag{Name: "timeout", Usage: "how long to wait", Value: 30 * time.Second},
+		},
+		Action: func(c *cli.Context) error {
+			return with(c, func(ctx context.Context, k *caller) error {
+				q := url.Values{}
+				if c.IsSet("wait") {
+					q.Set("wait", c.String("wait"))
+					q.Set("timeout_s", fmt.Sprint(int(c.Duration("timeout").Seconds())))
+				}
+				var st httpapi.Status
+				if err := k.call(ctx, "GET", "/api/v1/status?"+q.Encode(), nil, &st); err != nil {
+					return err
+				}
+				if err := s.result(st, func(w writer) { printStatus(w, st) }); err != nil {
+					return err
+				}
+				if want := c.String("wait"); want != "" && st.State != want {
+					return fault.New(fault.Unavailable, "state", "the node is %s, not %s, after %s", st.State, want, c.Duration("timeout")).
+						WithHint("%s", strings.Join(append(st.Reasons, "trustnode status shows the peers"), "; "))
+				}
+				return nil
+			})
+		}}
+}
+
+func printStatus(w writer, st httpapi.Status) {
+	fmt.Fprintf(w, "%s  %s\n", st.Name, st.Org)
+	fmt.Fprintf(w, "state       %s\n", st.State)
+	for _, r := range st.Reasons {
+		fmt.Fprintf(w, "            %s\n", r)
+	}
+	if f := st.Federation; f != nil {
+		fmt.Fprintf(w, "federation  %s, charter %d, expires %s\n            %s\n", f.Name, f.Seq, f.ExpiresAt, f.Fingerprint)
+		if f.Mediator != "" {
+			fmt.Fprintf(w, "mediator    %s\n", f.Mediator)
+		}
+	}
+	fmt.Fprintf(w, "log         %d entries, %d waiting, witnessed by %d\n", st.Log.Size, st.Log.Waiting, st.Log.Witnessed)
+	for _, p := range st.Peers {
+		link := "no link"
+		if p.Linked {
+			link = "linked"
+		}
+		heard := "no beacon yet"
+		if p.Heard != "" {
+			heard = "beacon " + p.Heard
+		}
+		fmt.Fprintf(w, "peer        %-20s %-8s log %d  %s\n", p.Name, link, p.Held, heard)
+	}
+	fmt.Fprintf(w, "http        %s\n", st.HTTP)
+	for _, a := range st.P2P {
+		fmt.Fprintf(w, "p2p         %s\n", a)
+	}
+}
+
+func didCommand(s *streams) *cli.Command {
+	return &cli.Command{Name: "did", Usage: "identities", Subcommands: []*cli.Command{
+		{Name: "show", Usage: "show an organization's DID: head, keys, fingerprint", ArgsUsage: "[DID]", Action: func(c *cli.Context) error {
+			return with(c, func(ctx context.Context, k *caller) error {
+				var d httpapi.Identity
+				if err := k.call(ctx, "GET", "/api/v1/identities/"+url.PathEscape(c.Args().First()), nil, &d); err != nil {
+					return err
+				}
+				return s.result(d, func(w writer) {
+					fmt.Fprintf(w, "%s\nstate        %s, version %s of %s\nfingerprint  %s\n", d.DID, d.State, d.Version, d.UpdatedAt, d.Fingerprint)
+					for _, key := range d.Keys {
+						fmt.Fprintf(w, "key          %s\n", key)
+					}
+				})
+			})
+		}},
+		{Name: "rotate", Usage: "replace this organization's issuer key by revealing the next update key", Action: func(c *cli.Context) error {
+			return with(c, func(ctx context.Context, k *caller) error {
+				var d httpapi.Identity
+				if err := k.call(ctx, "POST", "/api/v1/identities/rotate", nil, &d); err != nil {
+					return err
+				}
+				return s.result(d, func(w writer) { fmt.Fprintf(w, "%s is now at version %s\n", d.DID, d.Version) })
+			})
+		}},
+	}}
+}
+
+// readFile reads a whole input file, or standard input for "-".
+func readFile(name string) ([]byte, error) {
+	if name == "-" {
+		return os.ReadFile("/dev/stdin")
+	}
+	return os.ReadFile(name)
+}

@@ -1,0 +1,415 @@
+package httpapi
+
+// The JSON of the operator's routes. Requests are commands of the operator, proved
+// by the bearer token; nothing signed by anybody travels in them but as text.
+
+// Status is the answer to "how is this node?".
+type Status struct {
+	State      string   `json:"state" doc:"alone, recovering, unconfirmed, stale, fresh, …" example:"fresh"`
+	Reasons    []string `json:"reasons" doc:"why the node is not fresh, in words"`
+	Org        string   `json:"org" doc:"DID of this organization"`
+	Name       string   `json:"name"`
+	Federation *FedInfo `json:"federation,omitempty"`
+	Log        LogInfo  `json:"log"`
+	Peers      []Peer   `json:"peers" doc:"one line per other member"`
+	P2P        []string `json:"p2p" doc:"addresses the node listens on, with its peer id"`
+	HTTP       string   `json:"http"`
+	Version    string   `json:"version"`
+}
+
+// FedInfo names the federation and the charter in force.
+type FedInfo struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Seq         uint64 `json:"seq"`
+	Charter     string `json:"charter" doc:"id of the charter in force"`
+	Fingerprint string `json:"fingerprint" doc:"compare it aloud with the other members"`
+	ExpiresAt   string `json:"expires_at"`
+	Mediator    string `json:"mediator,omitempty"`
+}
+
+// LogInfo is the state of the own log.
+type LogInfo struct {
+	Size      uint64 `json:"size" doc:"entries under the signed head"`
+	Waiting   uint64 `json:"waiting" doc:"decisions not yet in the log"`
+	Witnessed int    `json:"witnessed" doc:"organizations whose cosignature covers the newest head"`
+}
+
+// Peer is what this node knows of one member.
+type Peer struct {
+	Org    string `json:"org"`
+	Name   string `json:"name"`
+	Linked bool   `json:"linked"`
+	Held   uint64 `json:"held" doc:"entries of its log held here"`
+	Heard  string `json:"heard,omitempty" doc:"when its newest beacon came"`
+}
+
+// AgentAdd asks for a new agent.
+type AgentAdd struct {
+	Name    string   `json:"name" doc:"[a-z][a-z0-9-]{0,31}, unique in the organization"`
+	Can     []string `json:"can" doc:"capabilities: lend, borrow"`
+	Project string   `json:"project,omitempty" doc:"the project whose memory the agent works in"`
+}
+
+// Agent is one agent of this organization.
+type Agent struct {
+	ID       string   `json:"id" doc:"id of the agent object"`
+	DID      string   `json:"did"`
+	Name     string   `json:"name"`
+	Can      []string `json:"can"`
+	Serial   uint64   `json:"serial"`
+	NotAfter string   `json:"not_after"`
+	Project  string   `json:"project,omitempty"`
+}
+
+// File is a file that travels as base64 in JSON.
+type File struct {
+	Data []byte `json:"data" doc:"the file's bytes, base64"`
+}
+
+// FedCreate asks for the draft of a new federation.
+type FedCreate struct {
+	Name      string   `json:"name"`
+	With      [][]byte `json:"with" doc:"join files of the other members, base64"`
+	Mediators [][]byte `json:"mediators" doc:"join files of the mediators in order; the first is the neutral one"`
+	Recovery  []string `json:"recovery,omitempty" doc:"multikeys of recovery keys, kept on no node"`
+}
+
+// FedDraft is a file to hand on, with what a person should know about it.
+type FedDraft struct {
+	ID          string   `json:"id" doc:"id of the charter"`
+	Fingerprint string   `json:"fingerprint,omitempty"`
+	Data        []byte   `json:"data" doc:"the file's bytes, base64"`
+	Signed      []string `json:"signed" doc:"organizations whose signature is in the file"`
+	Missing     []string `json:"missing" doc:"organizations whose signature is still needed"`
+}
+
+// FedWords says in words what a draft would bind its signer to.
+type FedWords struct {
+	ID          string   `json:"id"`
+	Fingerprint string   `json:"fingerprint"`
+	Lines       []string `json:"lines"`
+	Signed      []string `json:"signed"`
+	Missing     []string `json:"missing"`
+}
+
+// FedApplied is the result of applying a charter.
+type FedApplied struct {
+	ID          string   `json:"id"`
+	Seq         uint64   `json:"seq"`
+	Fingerprint string   `json:"fingerprint"`
+	Members     []string `json:"members"`
+	Walk        []string `json:"walk" doc:"what was checked, line by line"`
+}
+
+// Rejected is an import line that was not taken, and why.
+type Rejected struct {
+	Line   int    `json:"line"`
+	Reason string `json:"reason"`
+}
+
+// Imported is the result of an import.
+type Imported struct {
+	Imported int        `json:"imported" doc:"entries taken in"`
+	Known    int        `json:"known" doc:"entries that were here already"`
+	Rejected []Rejected `json:"rejected"`
+	Tags     []TagCount `json:"tags"`
+}
+
+// TagCount is a tag and how many entries carry it.
+type TagCount struct {
+	Tag string `json:"tag"`
+	N   int    `json:"n"`
+}
+
+// MemoryAdd asks for one entry.
+type MemoryAdd struct {
+	Agent     string   `json:"agent" doc:"name or DID of the own agent in whose place it goes"`
+	Project   string   `json:"project,omitempty"`
+	Statement string   `json:"statement"`
+	Kind      string   `json:"kind,omitempty" doc:"observation (default), belief, preference, result, decision_note, goal, task, instruction"`
+	Tags      []string `json:"tags,omitempty"`
+}
+
+// MemoryTag asks for a change of tags.
+type MemoryTag struct {
+	Project string   `json:"project"`
+	IDs     []string `json:"ids,omitempty"`
+	All     bool     `json:"all,omitempty"`
+	Add     []string `json:"add,omitempty"`
+	Remove  []string `json:"remove,omitempty"`
+	Release bool     `json:"release,omitempty" doc:"release from quarantine"`
+}
+
+// Tagged is the result of a change of tags.
+type Tagged struct {
+	Changed  int `json:"changed"`
+	Released int `json:"released"`
+}
+
+// Entry is one record of memory as its own organization sees it.
+type Entry struct {
+	ID        string   `json:"id"`
+	Rev       uint64   `json:"rev"`
+	Project   string   `json:"project"`
+	Category  string   `json:"category"`
+	Kind      string   `json:"kind"`
+	Statement string   `json:"statement"`
+	Tags      []string `json:"tags"`
+	Trust     string   `json:"trust"`
+	State     string   `json:"state"`
+	Created   string   `json:"created"`
+}
+
+// LoanIssue asks for a permission.
+type LoanIssue struct {
+	Lender   string   `json:"lender" doc:"name or DID of the lending agent"`
+	Borrower string   `json:"borrower" doc:"DID of the borrowing agent"`
+	Scope    string   `json:"scope" example:"tag:client:acme -tag:confidential age<90d"`
+	Purpose  string   `json:"purpose"`
+	Expires  string   `json:"expires" doc:"duration such as 720h, or a time" example:"720h"`
+	MaxReads uint64   `json:"max_reads"`
+	Patterns []string `json:"patterns,omitempty"`
+	Preview  bool     `json:"preview,omitempty" doc:"say what would be lent, issue nothing"`
+}
+
+// Loan is a permission and how it stands.
+type Loan struct {
+	ID         string   `json:"id"`
+	Permission string   `json:"permission,omitempty" doc:"compact form: hand it to the borrower"`
+	Lender     string   `json:"lender"`
+	Borrower   string   `json:"borrower"`
+	Scope      string   `json:"scope"`
+	Purpose    string   `json:"purpose"`
+	ExpiresAt  string   `json:"expires_at"`
+	MaxReads   uint64   `json:"max_reads"`
+	Reads      uint64   `json:"reads"`
+	Left       uint64   `json:"left"`
+	State      string   `json:"state"`
+	Role       string   `json:"role" doc:"lender or borrower"`
+	Matches    int      `json:"matches,omitempty" doc:"entries in scope when it was issued"`
+	Hygiene    []string `json:"hygiene,omitempty" doc:"codes of what could be narrower"`
+	Words      []string `json:"words,omitempty" doc:"the hygiene codes in words"`
+}
+
+// LoanRead asks to read under a permission as one of the own agents.
+type LoanRead struct {
+	As         string `json:"as" doc:"name or DID of the borrowing agent"`
+	Permission string `json:"permission" doc:"id or compact form"`
+	Purpose    string `json:"purpose"`
+	Filter     string `json:"filter,omitempty"`
+	Limit      int    `json:"limit,omitempty"`
+	Cursor     string `json:"cursor,omitempty"`
+}
+
+// LoanAnswer is what a read returned, after it was verified.
+type LoanAnswer struct {
+	Entries    []any       `json:"entries" doc:"the lender's entries, as quoted source"`
+	Receipt    ReceiptInfo `json:"receipt"`
+	Status     string      `json:"status" doc:"state of the permission by the lender's signed receipt"`
+	Cursor     string      `json:"cursor,omitempty"`
+	Permission string      `json:"id" doc:"id of the permission"`
+}
+
+// ReceiptInfo names the lender's signed receipt.
+type ReceiptInfo struct {
+	ID   string `json:"id"`
+	Seq  uint64 `json:"seq"`
+	Left uint64 `json:"left"`
+	At   string `json:"at"`
+	Hash string `json:"hash"`
+}
+
+// LoanRevoke asks for the end of a loan.
+type LoanRevoke struct {
+	Reason string `json:"reason" doc:"ended, misuse, key_compromise, data_subject, policy, mistake, other"`
+	Text   string `json:"text,omitempty"`
+}
+
+// LoanRevoked says what a revocation did.
+type LoanRevoked struct {
+	ID    string `json:"id" doc:"id of the revocation"`
+	Loan  string `json:"loan"`
+	At    string `json:"at"`
+	Reads uint64 `json:"reads" doc:"reads granted before it"`
+}
+
+// LoanAudit is everything that happened under a permission, in order.
+type LoanAudit struct {
+	ID      string     `json:"id"`
+	Granted uint64     `json:"granted"`
+	GapFree bool       `json:"gap_free" doc:"seq 1..granted without a hole"`
+	Rows    []AuditRow `json:"rows"`
+	Events  []EventRef `json:"events"`
+}
+
+// AuditRow is one act.
+type AuditRow struct {
+	N        uint64   `json:"n" doc:"number of the row in this node's own acts"`
+	ID       string   `json:"id" doc:"id of the row's bytes"`
+	Op       string   `json:"op"`
+	Decision string   `json:"decision,omitempty"`
+	Code     string   `json:"code,omitempty"`
+	Seq      uint64   `json:"seq,omitempty"`
+	At       string   `json:"at"`
+	Purpose  string   `json:"purpose,omitempty"`
+	Request  string   `json:"request,omitempty"`
+	Entries  []string `json:"entries,omitempty" doc:"id@rev of what was returned"`
+	Hash     string   `json:"hash,omitempty" doc:"hash of what was returned"`
+	Index    *uint64  `json:"index,omitempty" doc:"log index of the audit.rows event that binds it; absent: not yet"`
+}
+
+// EventRef names an event in a log.
+type EventRef struct {
+	ID        string   `json:"id"`
+	Org       string   `json:"org"`
+	Index     uint64   `json:"index"`
+	At        string   `json:"at"`
+	Type      string   `json:"type"`
+	Subject   string   `json:"subject,omitempty"`
+	Level     string   `json:"level,omitempty"`
+	Standing  string   `json:"standing,omitempty"`
+	Witnessed []string `json:"witnessed,omitempty" doc:"organizations whose cosignature covers it"`
+	Words     string   `json:"words,omitempty"`
+}
+
+// Events is a page of events.
+type Events struct {
+	Events  []EventRef `json:"events"`
+	Origins []Origin   `json:"origins"`
+}
+
+// Origin says up to where a log is held: absence is claimed only up to there.
+type Origin struct {
+	Org  string `json:"org"`
+	Held uint64 `json:"held"`
+}
+
+// DisputeFile asks to file a case.
+type DisputeFile struct {
+	Loan   string   `json:"loan" doc:"permission, by id or compact form"`
+	Reason string   `json:"reason" example:"R1"`
+	Relief []string `json:"relief,omitempty"`
+}
+
+// DisputeAnswer answers a case.
+type DisputeAnswer struct {
+	Deny  bool   `json:"deny,omitempty"`
+	Admit []int  `json:"admit,omitempty"`
+	Text  string `json:"text,omitempty"`
+}
+
+// DisputeRule rules on a case.
+type DisputeRule struct {
+	Outcome  string `json:"outcome"`
+	Severity int    `json:"severity" doc:"points, 0..100"`
+	Reasons  string `json:"reasons"`
+	Summary  string `json:"summary,omitempty"`
+}
+
+// Case is a dispute as this node sees it.
+type Case struct {
+	ID         string      `json:"id"`
+	State      string      `json:"state"`
+	Claimant   string      `json:"claimant"`
+	Respondent string      `json:"respondent"`
+	Mediator   string      `json:"mediator,omitempty"`
+	Track      string      `json:"track"`
+	Claims     []Claim     `json:"claims"`
+	Next       string      `json:"next,omitempty" doc:"where silence leads"`
+	Deadline   string      `json:"deadline,omitempty"`
+	Outcome    string      `json:"outcome,omitempty"`
+	Ruling     *RulingInfo `json:"ruling,omitempty"`
+	Unwitness  bool        `json:"unwitnessed,omitempty" doc:"some step has no witness outside both parties"`
+	Items      []Item      `json:"items,omitempty"`
+	Events     []EventRef  `json:"events,omitempty"`
+	Role       string      `json:"role" doc:"claimant, respondent, mediator or observer"`
+	Answer     string      `json:"answer,omitempty" doc:"text handed in with the answer, for parties and mediators"`
+}
+
+// Claim is one claim of a case.
+type Claim struct {
+	N        int    `json:"n"`
+	Code     string `json:"code"`
+	Perm     string `json:"perm"`
+	Subject  string `json:"subject"`
+	Acts     int    `json:"acts"`
+	Proven   int    `json:"proven" doc:"acts that verify"`
+	Reply    string `json:"reply,omitempty"`
+	Finding  string `json:"finding"`
+	Result   string `json:"result,omitempty"`
+	Severity int    `json:"severity,omitempty" doc:"thousandths of a point"`
+}
+
+// RulingInfo is a ruling in force.
+type RulingInfo struct {
+	ID      string `json:"id"`
+	Event   string `json:"event"`
+	By      string `json:"by"`
+	Outcome string `json:"outcome"`
+	Summary string `json:"summary"`
+	Reasons string `json:"reasons,omitempty"`
+	At      string `json:"at"`
+}
+
+// Item is one piece of evidence and what its check found.
+type Item struct {
+	N       int    `json:"n"`
+	Kind    string `json:"kind"`
+	ID      string `json:"id"`
+	By      string `json:"by"`
+	Finding string `json:"finding" doc:"proven, hash_only, attested, unproven, contradicted"`
+	Why     string `json:"why,omitempty"`
+}
+
+// Cases is a list of cases.
+type Cases struct {
+	Cases []Case `json:"cases"`
+}
+
+// Created names what a command made.
+type Created struct {
+	ID     string   `json:"id"`
+	Case   string   `json:"case,omitempty"`
+	State  string   `json:"state,omitempty"`
+	Events []string `json:"events,omitempty"`
+	Words  string   `json:"words,omitempty"`
+}
+
+// Identity is an organization as this node has verified it.
+type Identity struct {
+	ID          string   `json:"id" doc:"version id of the head"`
+	DID         string   `json:"did"`
+	State       string   `json:"state" doc:"held, frozen or deactivated"`
+	Version     string   `json:"version"`
+	UpdatedAt   string   `json:"updated_at"`
+	Fingerprint string   `json:"fingerprint"`
+	Keys        []string `json:"keys" doc:"assertion keys at the head"`
+}
+
+// Agents is a list of agents.
+type Agents struct {
+	Agents []Agent `json:"agents"`
+}
+
+// Loans is a list of loans.
+type Loans struct {
+	Loans []Loan `json:"loans"`
+}
+
+// Entries is a list of entries.
+type Entries struct {
+	Entries []Entry `json:"entries"`
+	Total   int     `json:"total"`
+}
+
+// JoinRequest asks for this organization's join file.
+type JoinRequest struct {
+	Votes bool `json:"votes" doc:"whether the organization wants a vote"`
+}
+
+// FedApply asks to put a charter in force.
+type FedApply struct {
+	Data        []byte `json:"data" doc:"the file's bytes, base64"`
+	Fingerprint string `json:"fingerprint,omitempty"`
+}
