@@ -47,8 +47,14 @@ func body[T any](t testing.TB, name string) (v T) {
 	return v
 }
 
+// fataler is what testing.TB and rapid.T have in common.
+type fataler interface {
+	Helper()
+	Fatal(...any)
+}
+
 // opened seals a body with the key of whom it names and opens it.
-func opened[T envelope.Body](t testing.TB, b T) envelope.Verified[T] {
+func opened[T envelope.Body](t fataler, b T) envelope.Verified[T] {
 	t.Helper()
 	who, _ := b.Signer()
 	key := map[did.DID]envelope.Signer{lender: lenderKey, borrower: borrowerKey, stranger: strangerKey}[who]
