@@ -149,7 +149,8 @@ func SealBinding(ctx context.Context, b Binding, org, node envelope.Signer) (env
 // OpenBinding checks that e is a binding signed by the key of its organization,
 // which keys names, and by the node key it ties to it. It judges no time and no
 // membership. It returns ErrOneKey where both are one key and the organization
-// is not a did:key, errors of keys, and those of envelope.OpenSet.
+// is not a did:key, *envelope.FormError where the signatures are not exactly
+// those two, errors of keys, and those of envelope.OpenSet.
 func OpenBinding(ctx context.Context, e envelope.Envelope, keys envelope.KeySource) (envelope.Verified[Binding], error) {
 	var none envelope.Verified[Binding]
 	b, err := envelope.Decode[Binding](e)
@@ -171,15 +172,34 @@ func OpenBinding(ctx context.Context, e envelope.Envelope, keys envelope.KeySour
 		}
 		both = both[:1]
 	}
+	if err := checkKeyIDs(e.Signatures, b.Kid, both[1:]); err != nil {
+		return none, err
+	}
 	v, _, err := envelope.OpenSet[Binding](e, both, func(signed []did.PublicKey) error {
-		for i, k := range both {
-			if !slices.Contains(signed, k) {
-				return fmt.Errorf("%w: by the %s key", envelope.ErrSignature, [...]string{"organization", "node"}[i])
-			}
+		if len(signed) != len(both) {
+			return fmt.Errorf("%d of %d signatures are good: %w", len(signed), len(both), envelope.ErrSignature)
 		}
 		return nil
 	})
 	return v, err
+}
+
+// checkKeyIDs refuses every second spelling of the signatures: OpenSet overlooks
+// bad ones, so that anybody could add one on the way.
+func checkKeyIDs(sigs []envelope.Signature, kid string, node []did.PublicKey) error {
+	want := []string{kid}
+	for _, k := range node {
+		want = append(want, k.Multikey())
+	}
+	slices.Sort(want)
+	var got []string
+	for _, s := range sigs {
+		got = append(got, s.KeyID)
+	}
+	if !slices.Equal(got, want) {
+		return &envelope.FormError{Path: "signatures", What: fmt.Sprintf("keyids are %q instead of %q", got, want)}
+	}
+	return nil
 }
 
 // nodeSigner signs with the key of a node.

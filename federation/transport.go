@@ -48,7 +48,7 @@ func (p Protocol) Known() bool { return slices.Contains(Protocols(), p) }
 
 var (
 	// ErrTooLarge: a message, frame or stream is over its cap.
-	ErrTooLarge = errors.New("larger than the cap")
+	ErrTooLarge = did.ErrTooLarge
 	// ErrUnreachable: no link to the peer can be had now, or it is not admitted here.
 	ErrUnreachable = errors.New("peer unreachable")
 	// ErrStopped: the transport does not run, or runs no more.

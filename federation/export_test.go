@@ -1,0 +1,4 @@
+package federation
+
+// NewTestFrames gives tests limits of their own.
+func NewTestFrames(s Stream, lim Limits) *Frames { return newFrames(s, lim) }
