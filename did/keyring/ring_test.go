@@ -415,6 +415,12 @@ func TestDeactivated(t *testing.T) {
 	if _, err := r.HeadSource().Key(ctx, subject, "P5RDjVJG"); !errors.Is(err, envelope.ErrRetired) || !errors.Is(err, keyring.ErrDeactivated) {
 		t.Errorf("something new: %v", err)
 	}
+	if _, err := r.At(subject, got.Version.ID); !errors.Is(err, keyring.ErrDeactivated) {
+		t.Errorf("keys at the end: %v", err)
+	}
+	if _, err := r.At(subject, "1-QmPFhMuZH9gjY2JZgyyrgRuFTywQ4mDhoKGVoGE8uy7hFD"); err != nil {
+		t.Errorf("keys before the end: %v", err)
+	}
 	if _, err := r.Document(ctx, subject); !errors.Is(err, keyring.ErrDeactivated) {
 		t.Errorf("document: %v", err)
 	}

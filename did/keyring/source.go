@@ -90,7 +90,7 @@ func (r *Ring) HeadSource() envelope.KeySource {
 
 // AtSource answers the keys that one version of a DID lists under
 // assertionMethod: the place of a charter signature. Versions past a fork do
-// not count; a later deactivation takes nothing back. Errors are those of
+// not count; a later deactivation takes nothing back, at its own version nothing counts. Errors are those of
 // HeadSource; a version that is not held is envelope.ErrPending with ErrUnknownVersion.
 func (r *Ring) AtSource(version string) envelope.KeySource {
 	return envelope.KeySourceFunc(func(_ context.Context, signer did.DID, kid string) (did.Key, error) {
@@ -103,6 +103,9 @@ func (r *Ring) AtSource(version string) envelope.KeySource {
 		m, v, err := r.version(signer, version)
 		if err != nil {
 			return refuse(envelope.ErrPending, err)
+		}
+		if v.Parameters.Deactivated {
+			return refuse(envelope.ErrRetired, fmt.Errorf("%s at %s: %w", signer, v.ID, ErrDeactivated))
 		}
 		return m.key(v, kid, r.now())
 	})
@@ -128,29 +131,39 @@ func (r *Ring) version(d did.DID, version string) (*member, didwebvh.Version, er
 func (m *member) key(v didwebvh.Version, kid string, now time.Time) (did.Key, error) {
 	k, err := v.Document.KeyAt(kid, did.AssertionMethod, now)
 	if err != nil {
-		return refuse(m.absence(kid, err), fmt.Errorf("%s at %s: %w", m.record.Version.DID, v.ID, err))
+		return did.Key{}, m.absence(v, kid, err)
 	}
 	if k.Algorithm() != did.Ed25519 {
 		return refuse(envelope.ErrUnknownKey, fmt.Errorf("%s of %s is no Ed25519 key", kid, m.record.Version.DID))
 	}
 	if gone, ok := m.retired[k]; ok && gone <= v.Number {
-		return refuse(envelope.ErrRetired, fmt.Errorf("%s left the document of %s in entry %d", kid, m.record.Version.DID, gone))
+		return did.Key{}, m.left(kid, gone)
 	}
 	return did.Key{Public: k, Version: v.ID}, nil
 }
 
-// absence tells a key that was listed once from one that never was.
-func (m *member) absence(kid string, err error) error {
+func (m *member) left(kid string, entry int) error {
+	return &refusal{envelope.ErrRetired, fmt.Errorf("%s left the document of %s in entry %d", kid, m.record.Version.DID, entry)}
+}
+
+// absence tells a key that another version lists from one that none does, and from one that ended by itself.
+func (m *member) absence(at didwebvh.Version, kid string, err error) error {
+	d := m.record.Version.DID
 	if errors.Is(err, did.ErrUnusable) {
-		return envelope.ErrRetired
+		return &refusal{envelope.ErrRetired, fmt.Errorf("%s at %s: %w", d, at.ID, err)}
 	}
 	for n := m.history.Len(); n > 0; n-- {
 		v, _ := m.history.At(n)
-		if _, err := v.Document.Key(kid, did.AssertionMethod); err == nil {
-			return envelope.ErrRetired
+		k, err := v.Document.Key(kid, did.AssertionMethod)
+		if err != nil {
+			continue
 		}
+		if gone, ok := m.retired[k]; ok && gone <= at.Number {
+			return m.left(kid, gone)
+		}
+		return &refusal{envelope.ErrRetired, fmt.Errorf("%s is listed by %s at %s, not at %s", kid, d, v.ID, at.ID)}
 	}
-	return envelope.ErrUnknownKey
+	return &refusal{envelope.ErrUnknownKey, fmt.Errorf("%s at %s: %w", d, at.ID, err)}
 }
 
 // staticKey answers the key a did:key is.
@@ -175,7 +188,7 @@ func staticVersion(d did.DID, version string) error {
 
 // At answers the assertion keys of d at a version, retired ones left out.
 // Errors: ErrUnknownVersion (also for a DID that is not held), ErrFrozen for a
-// version past a fork, *Below.
+// version past a fork, ErrDeactivated for the version that ends the DID, *Below.
 func (r *Ring) At(d did.DID, version string) ([]did.PublicKey, error) {
 	if d.Method() == didkey.Method {
 		if err := staticVersion(d, version); err != nil {
@@ -193,6 +206,9 @@ func (r *Ring) At(d did.DID, version string) ([]did.PublicKey, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if v.Parameters.Deactivated {
+		return nil, fmt.Errorf("%s at %s: %w", d, v.ID, ErrDeactivated)
 	}
 	var out []did.PublicKey
 	for _, id := range v.Document.Listed(did.AssertionMethod) {
