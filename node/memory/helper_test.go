@@ -94,7 +94,7 @@ func find(t testing.TB, e *Entries, in Place, scope string, q Query, at time.Tim
 func vis(t testing.TB, e *Entries, in Place) (n uint64) {
 	t.Helper()
 	err := e.db.Update(ctx, func(tx store.Tx) (err error) {
-		n, err = Vis(tx, in)
+		n, err = e.Vis(tx, in)
 		return err
 	})
 	if err != nil {

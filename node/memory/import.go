@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"slices"
 
 	"trustnode/node/store"
 )
@@ -53,6 +54,7 @@ func (e *Entries) Import(ctx context.Context, by Writer, im Importer, r io.Reade
 	if err == nil {
 		err = i.commit(ctx)
 	}
+	slices.SortStableFunc(i.report.Rejected, func(a, b Rejected) int { return a.Line - b.Line })
 	return i.report, err
 }
 

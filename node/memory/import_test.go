@@ -95,7 +95,9 @@ func TestImportLines(t *testing.T) {
 		{"a lone surrogate", `{"type":"entity","name":"A","entityType":"c","observations":["\ud800"]}`, nil, "1 not_json"},
 		{"an unknown type", `{"type":"note","name":"A","observations":["1"]}`, nil, "1 unknown_shape"},
 		{"a type in other case", `{"TYPE":"entity","name":"A"}`, nil, "1 unknown_shape"},
-		{"no object", `["1"] 2 null`, nil, "1 unknown_shape 1 unknown_shape 1 unknown_shape"},
+		{"an array", `["1"]` + entity("A", "1"), []string{"1"}, "1 unknown_shape"},
+		{"a bare number", `2`, nil, "1 unknown_shape"},
+		{"brackets and quotes inside texts", entity("A", `}]"\\"{[`) + entity("B", "2"), []string{"2", `}]"\\"{[`}, ""},
 		{"an entity without a name", `{"type":"entity","entityType":"c","observations":["1"]}`, nil, "1 name"},
 		{"a name that makes no tag", entity("東京", "1"), nil, "1 tag"},
 		{"a type that makes no tag", `{"type":"entity","name":"A","entityType":"","observations":["1"]}`, nil, "1 tag"},
@@ -171,7 +173,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	rep := importText(t, e, string(text)+"\nx", ImportOptions{DryRun: true})
-	if rep.Imported != 4 || rep.Tags["entity:acme"] != 3 || len(rep.Rejected) != 1 || rep.Rejected[0] != (Rejected{4, RejectTorn, ""}) {
+	if rep.Imported != 4 || rep.Tags["entity:acme"] != 3 || len(rep.Rejected) != 1 || rep.Rejected[0].Line != 4 || rep.Rejected[0].Reason != RejectTorn {
 		t.Errorf("report %+v", rep)
 	}
 	if got := quarantined(t, e); len(got) != 0 {

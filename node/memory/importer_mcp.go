@@ -3,8 +3,8 @@ package memory
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -58,23 +58,47 @@ func (m mcp) line(text []byte) (out []Line) {
 	case !utf8.Valid(text):
 		return []Line{{Reason: RejectUTF8}}
 	}
-	dec := json.NewDecoder(bytes.NewReader(text))
 	for {
-		var raw json.RawMessage // only finds where a document ends
-		if err := dec.Decode(&raw); err == io.EOF {
+		doc, rest := cutDocument(text)
+		if len(doc) == 0 {
 			return out
-		} else if err != nil {
-			return append(out, Line{Reason: RejectTorn})
 		}
-		out = append(out, m.document(raw)...)
+		v, err := strictjson.Parse(doc, maxDepth)
+		if err != nil { // where the next document would begin is a guess
+			return append(out, Line{Reason: RejectTorn, Detail: err.Error()})
+		}
+		out = append(out, m.document(v)...)
+		text = rest
 	}
 }
 
-func (m mcp) document(raw []byte) []Line {
-	v, err := strictjson.Parse(raw, maxDepth)
-	if err != nil {
-		return []Line{{Reason: RejectTorn, Detail: err.Error()}}
+// cutDocument cuts a text after its first object or array: by brackets outside
+// strings alone, what is between them is for the parser. A text that begins
+// with neither, or does not end, is all one document.
+func cutDocument(text []byte) (doc, rest []byte) {
+	text = bytes.Trim(text, " \t\r\n")
+	depth, quoted, escaped := 0, false, false
+	for i, c := range text {
+		switch {
+		case escaped:
+			escaped = false
+		case quoted:
+			escaped, quoted = c == '\\', c != '"'
+		case c == '"':
+			quoted = true
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		}
+		if depth <= 0 && (c == '}' || c == ']') && !quoted {
+			return text[:i+1], text[i+1:]
+		}
 	}
+	return text, nil
+}
+
+func (m mcp) document(v strictjson.Value) []Line {
 	typ, named := member(v, "type")
 	_, from := v.Get("from")
 	_, observed := v.Get("observations")
@@ -141,8 +165,8 @@ func (m mcp) relation(v strictjson.Value) []Line {
 // since 1970; anything else there is no time.
 func (mcp) observed(v strictjson.Value) time.Time {
 	at, _ := v.Get("createdAt")
-	var s int64
-	if at.Kind() != strictjson.Number || json.Unmarshal(at.Raw(), &s) != nil || s <= 0 || s > 1<<33 {
+	s, err := strconv.ParseInt(string(at.Raw()), 10, 64)
+	if err != nil || s <= 0 || s > 1<<33 {
 		return time.Time{}
 	}
 	return time.Unix(s, 0).UTC()

@@ -67,7 +67,7 @@ func setNumber(tx store.Tx, key []byte, n uint64) error {
 // Vis returns the visibility epoch of a place: a point read for the
 // transaction that decides over a read. It rises in every transaction that can
 // take an entry out of a scope.
-func Vis(tx store.Tx, in Place) (uint64, error) {
+func (e *Entries) Vis(tx store.Tx, in Place) (uint64, error) {
 	if err := in.check(); err != nil {
 		return 0, err
 	}

