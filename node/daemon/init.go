@@ -1,0 +1,248 @@
+package daemon
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"trustnode/did"
+	"trustnode/did/didkey"
+	"trustnode/did/didwebvh"
+	"trustnode/did/keyring"
+	"trustnode/did/keys"
+	"trustnode/did/pins"
+	"trustnode/node/config"
+	"trustnode/node/fault"
+	"trustnode/node/store"
+)
+
+// InitOptions is what a new organization decides.
+type InitOptions struct {
+	Dir, Name, Domain, Contact string
+	HTTP                       string
+	P2P                        []string
+	UpdateKeys                 string // directory of the update store; empty: under Dir
+	Passphrase                 []byte
+	keyParams                  []keys.Params // tests: a cheap key derivation
+}
+
+// InitResult is what init made. Recovery is shown once and kept nowhere.
+type InitResult struct {
+	Org         did.DID
+	Dir         string
+	Fingerprint string
+	Recovery    string
+}
+
+// Limits of what a person types.
+const (
+	maxName       = 64
+	minPassphrase = 8
+)
+
+// Init creates an organization's identity and its data directory. The directory is built
+// beside its place and renamed into it, so that it exists whole or not at all.
+func Init(ctx context.Context, o InitOptions) (InitResult, error) {
+	if err := o.check(); err != nil {
+		return InitResult{}, err
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return InitResult{}, err
+	}
+	if err := free(dir); err != nil {
+		return InitResult{}, err
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return InitResult{}, err
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".init-")
+	if err != nil {
+		return InitResult{}, err
+	}
+	defer os.RemoveAll(tmp)
+	r, err := build(ctx, o, tmp)
+	if err != nil {
+		return InitResult{}, err
+	}
+	// An empty directory may stand in the way; a full one was refused above.
+	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return InitResult{}, err
+	}
+	if err := os.Rename(tmp, dir); err != nil {
+		return InitResult{}, err
+	}
+	r.Dir = dir
+	return r, syncDir(filepath.Dir(dir))
+}
+
+func (o InitOptions) check() error {
+	switch {
+	case o.Name == "" || len([]rune(o.Name)) > maxName:
+		return fault.New(fault.Invalid, "name", "the name has %d characters, allowed are 1..%d", len([]rune(o.Name)), maxName)
+	case o.Domain == "":
+		return fault.New(fault.Invalid, "domain", "no domain given")
+	case len(o.Passphrase) < minPassphrase:
+		return fault.New(fault.Invalid, "passphrase", "the passphrase has %d bytes, at least %d are needed", len(o.Passphrase), minPassphrase)
+	}
+	return nil
+}
+
+// free refuses a directory that holds anything: a node, or somebody else's files.
+func free(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(dir, config.File)); err == nil {
+		return fault.New(fault.Conflict, "exists", "%s already holds a node", dir).WithHint("trustnode status --data %s", dir)
+	}
+	if len(entries) > 0 {
+		return fault.New(fault.Conflict, "foreign", "%s is not empty and holds no node", dir).WithHint("give --data a directory of its own")
+	}
+	return nil
+}
+
+// build fills a directory: keys, identity, pins, state, token, configuration.
+func build(ctx context.Context, o InitOptions, dir string) (InitResult, error) {
+	ks, err := keys.Create(filepath.Join(dir, keysDir), o.Passphrase, o.keyParams...)
+	if err != nil {
+		return InitResult{}, err
+	}
+	defer ks.Close()
+	id, err := newIdentity(ctx, o, ks, dir)
+	if err != nil {
+		return InitResult{}, err
+	}
+	if err := keep(ctx, dir, id.did, id.line); err != nil {
+		return InitResult{}, err
+	}
+	if err := writeToken(dir); err != nil {
+		return InitResult{}, err
+	}
+	p2p := o.P2P
+	if len(p2p) == 0 {
+		p2p = config.DefaultP2P
+	}
+	cfg := config.Config{Dir: dir, Name: o.Name, Org: id.did, Contact: o.Contact, HTTP: o.HTTP, P2P: p2p}
+	if err := config.Write(cfg); err != nil {
+		return InitResult{}, err
+	}
+	return InitResult{Org: id.did, Fingerprint: id.fingerprint, Recovery: id.recovery}, nil
+}
+
+type identity struct {
+	did         did.DID
+	line        []byte
+	fingerprint string
+	recovery    string
+}
+
+// newIdentity makes the keys and the first entry of the organization's DID log: issuer,
+// witness and host key in the node's store, the next update key in a store of its own,
+// the recovery key nowhere.
+func newIdentity(ctx context.Context, o InitOptions, ks *keys.Store, dir string) (identity, error) {
+	issuer, err := ks.Generate(ctx)
+	if err != nil {
+		return identity{}, err
+	}
+	witness, err := ks.Generate(ctx)
+	if err != nil {
+		return identity{}, err
+	}
+	if _, err := ks.HostKey(ctx); err != nil {
+		return identity{}, err
+	}
+	us, err := createUpdateStore(o, dir)
+	if err != nil {
+		return identity{}, err
+	}
+	defer us.Close()
+	update, err := us.Generate(ctx)
+	if err != nil {
+		return identity{}, err
+	}
+	next, err := us.Generate(ctx)
+	if err != nil {
+		return identity{}, err
+	}
+	rec, err := keys.NewRecovery()
+	if err != nil {
+		return identity{}, err
+	}
+	defer rec.Forget()
+	w, err := didkey.FromKey(witness.Public())
+	if err != nil {
+		return identity{}, err
+	}
+	d, line, err := didwebvh.Create(ctx, didwebvh.CreateRequest{Domain: o.Domain, Update: update, Next: next.Public(), Recovery: rec.Public(), Issuer: issuer.Public(), At: time.Now(),
+		Services: []didwebvh.Service{{Name: "lending", Type: "TrustnodeLending", Endpoint: "https://" + o.Domain + "/api/v1/permissions"}, {Name: "witness", Type: "TrustnodeWitness", Endpoint: w.String()}}})
+	if err != nil {
+		return identity{}, fault.Wrap(fault.Invalid, "domain", err)
+	}
+	h, err := didwebvh.Verify(append(line, '\n'), nil, time.Now())
+	if err != nil {
+		return identity{}, fmt.Errorf("the new identity does not verify: %w", err)
+	}
+	// A spent update key can do nothing; it is not kept.
+	if err := us.Delete(ctx, update.Public()); err != nil {
+		return identity{}, err
+	}
+	return identity{did: d, line: append(line, '\n'), fingerprint: keyring.Fingerprint(d, h.Head().ID), recovery: rec.Text()}, nil
+}
+
+func createUpdateStore(o InitOptions, dir string) (*keys.Store, error) {
+	place := o.UpdateKeys
+	if place == "" {
+		place = filepath.Join(dir, updateDir)
+	} else if err := os.WriteFile(filepath.Join(dir, updateFile), []byte(place+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	pass := o.Passphrase
+	if v := os.Getenv("TRUSTNODE_UPDATE_PASSPHRASE"); v != "" {
+		pass = []byte(v)
+	}
+	return keys.Create(place, pass, o.keyParams...)
+}
+
+// keep pins the first entry and stores it.
+func keep(ctx context.Context, dir string, d did.DID, line []byte) error {
+	p, err := pins.Open(filepath.Join(dir, pinsFile), time.Now)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	db, err := store.OpenBadger(filepath.Join(dir, stateDir), slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err != nil {
+		return err
+	}
+	_, err = keyring.New(store.NewRing(db), p, time.Now).Offer(ctx, d, line, nil)
+	return errors.Join(err, db.Close())
+}
+
+func writeToken(dir string) error {
+	var b [32]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return err
+	}
+	text := "tno_" + base64.RawURLEncoding.EncodeToString(b[:]) + "\n"
+	return os.WriteFile(filepath.Join(dir, TokenFile), []byte(text), 0o600)
+}
+
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

@@ -1,0 +1,97 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"trustnode/did"
+	"trustnode/did/didkey"
+	"trustnode/did/envelope"
+	"trustnode/did/keyring"
+	"trustnode/did/keys"
+	"trustnode/node/self"
+	"trustnode/node/store"
+)
+
+// signers finds private keys by the public documents that name them: the organization's
+// head for the issuer, its witness service for the witness key, agent rows for agents.
+type signers struct {
+	org  did.DID
+	keys *keys.Store
+	ring *keyring.Ring
+	db   store.DB
+}
+
+var _ self.Signers = (*signers)(nil)
+
+// Issuer implements self.Signers.
+func (s *signers) Issuer(ctx context.Context) (envelope.Signer, string, error) {
+	v, err := s.ring.Head(ctx, s.org)
+	if err != nil {
+		return nil, "", err
+	}
+	listed, err := s.ring.At(s.org, v.ID)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, k := range listed {
+		if signer, err := s.signer(ctx, k); err == nil {
+			return signer, k.Multikey(), nil
+		}
+	}
+	return nil, "", fmt.Errorf("issuer of %s: %w", s.org, self.ErrNoKey)
+}
+
+// byKid is the signer of a key that need not be at the head any more.
+func (s *signers) byKid(ctx context.Context, kid string) (envelope.Signer, error) {
+	k, err := did.DecodeKey(kid)
+	if err != nil {
+		return nil, fmt.Errorf("kid %.80q is not a key of this node: %w", kid, err)
+	}
+	return s.signer(ctx, k)
+}
+
+// witness is the signer of cosignatures: the key behind the witness service.
+func (s *signers) witness(ctx context.Context) (envelope.Signer, error) {
+	doc, err := s.ring.Document(ctx, s.org)
+	if err != nil {
+		return nil, err
+	}
+	for _, svc := range doc.Services() {
+		if svc.Type != "TrustnodeWitness" {
+			continue
+		}
+		w, err := did.Parse(svc.Endpoint)
+		if err != nil {
+			return nil, err
+		}
+		k, err := didkey.Key(w)
+		if err != nil {
+			return nil, err
+		}
+		return s.signer(ctx, k)
+	}
+	return nil, fmt.Errorf("witness of %s: %w", s.org, self.ErrNoKey)
+}
+
+// Agent implements self.Signers.
+func (s *signers) Agent(ctx context.Context, d did.DID) (envelope.Signer, string, error) {
+	a, err := self.Agent(self.ViewGetter(ctx, s.db), d)
+	if err != nil {
+		return nil, "", err
+	}
+	signer, err := s.signer(ctx, a.Pub)
+	return signer, a.KID, err
+}
+
+// NewAgent implements self.Signers.
+func (s *signers) NewAgent(ctx context.Context) (envelope.Signer, error) { return s.keys.Generate(ctx) }
+
+func (s *signers) signer(ctx context.Context, k did.PublicKey) (envelope.Signer, error) {
+	signer, err := s.keys.Signer(ctx, k)
+	if errors.Is(err, keys.ErrNoKey) {
+		return nil, fmt.Errorf("%s: %w", k.Multikey(), self.ErrNoKey)
+	}
+	return signer, err
+}

@@ -1,0 +1,181 @@
+package self
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"trustnode/did"
+	"trustnode/did/envelope"
+	"trustnode/did/keyring"
+	"trustnode/node/library"
+	"trustnode/node/store"
+)
+
+const (
+	keyAgent = "agent/" // agent/<did>: AgentRow
+	keyName  = "an/"    // an/<name>: DID of the own agent of that name
+)
+
+// AgentRow is what decisions need of one agent, own or of another member: the newest
+// object that verified. It is kept in the state database, so that a decision reads it
+// in its own transaction.
+type AgentRow struct {
+	Agent        did.DID       `json:"agent"`
+	Capabilities []string      `json:"capabilities"`
+	Index        uint64        `json:"index"` // of agent.issued in the organization's log
+	KID          string        `json:"kid"`
+	Kind         string        `json:"kind"`
+	Name         string        `json:"name"`
+	NotAfter     envelope.Time `json:"not_after"`
+	NotBefore    envelope.Time `json:"not_before"`
+	Object       envelope.ID   `json:"object"`
+	Org          did.DID       `json:"org"`
+	Project      string        `json:"project,omitempty"` // of an own agent
+	Pub          did.PublicKey `json:"pub"`
+	Revoked      bool          `json:"revoked,omitempty"`
+	Serial       uint64        `json:"serial"`
+}
+
+// Errors of an agent that may not act now.
+var (
+	ErrNoAgent      = errors.New("agent is not known here")
+	ErrAgentEnded   = errors.New("agent has ended")
+	ErrNoCapability = errors.New("agent lacks the capability")
+)
+
+// clockLead is how far before not_before an agent may already act.
+const clockLead = 300 * time.Second
+
+// RowOf makes the row of a verified agent object.
+func RowOf(v envelope.Verified[keyring.Agent], index uint64) AgentRow {
+	a := v.Body()
+	caps := make([]string, len(a.Capabilities))
+	for i, c := range a.Capabilities {
+		caps[i] = string(c)
+	}
+	return AgentRow{Agent: a.Agent, Capabilities: caps, Index: index, KID: a.Key.Kid, Kind: string(a.Kind), Name: a.Name,
+		NotAfter: a.NotAfter, NotBefore: a.NotBefore, Object: v.ID(), Org: a.Org, Pub: a.Key.Pub, Serial: a.Serial}
+}
+
+// May says whether the agent may use a capability at a moment: nil, ErrAgentEnded or
+// ErrNoCapability. The end has no grace: at not_after it is over.
+func (a AgentRow) May(capability string, at time.Time) error {
+	switch {
+	case a.Revoked:
+		return fmt.Errorf("%s: %w", a.Name, ErrAgentEnded)
+	case at.Before(a.NotBefore.Time().Add(-clockLead)), !at.Before(a.NotAfter.Time()):
+		return fmt.Errorf("%s is valid from %s to %s: %w", a.Name, a.NotBefore, a.NotAfter, ErrAgentEnded)
+	case !slices.Contains(a.Capabilities, capability):
+		return fmt.Errorf("%s cannot %s: %w", a.Name, capability, ErrNoCapability)
+	}
+	return nil
+}
+
+// Agent reads an agent's row in a transaction or snapshot, or ErrNoAgent.
+func Agent(g library.Getter, d did.DID) (AgentRow, error) {
+	b, err := g.Get([]byte(keyAgent + d.String()))
+	if errors.Is(err, store.ErrNotFound) {
+		return AgentRow{}, fmt.Errorf("%s: %w", d, ErrNoAgent)
+	}
+	if err != nil {
+		return AgentRow{}, err
+	}
+	var a AgentRow
+	if err := envelope.Unmarshal(b, &a); err != nil {
+		return AgentRow{}, fmt.Errorf("row of agent %s is damaged: %w", d, err)
+	}
+	return a, nil
+}
+
+// PutAgent writes an agent's row, and for an own agent its name.
+func (n *Node) PutAgent(tx store.Tx, a AgentRow) error {
+	b, err := envelope.Marshal(a)
+	if err != nil {
+		return err
+	}
+	if a.Org == n.Org {
+		if err := tx.Set([]byte(keyName+a.Name), []byte(a.Agent.String())); err != nil {
+			return err
+		}
+	}
+	return tx.Set([]byte(keyAgent+a.Agent.String()), b)
+}
+
+// OwnAgent finds an own agent by name or DID, or ErrNoAgent.
+func (n *Node) OwnAgent(g library.Getter, nameOrDID string) (AgentRow, error) {
+	d, err := did.Parse(nameOrDID)
+	if err != nil {
+		b, err := g.Get([]byte(keyName + nameOrDID))
+		if errors.Is(err, store.ErrNotFound) {
+			return AgentRow{}, fmt.Errorf("%s: %w", nameOrDID, ErrNoAgent)
+		}
+		if err != nil {
+			return AgentRow{}, err
+		}
+		if d, err = did.Parse(string(b)); err != nil {
+			return AgentRow{}, err
+		}
+	}
+	a, err := Agent(g, d)
+	if err == nil && a.Org != n.Org {
+		return AgentRow{}, fmt.Errorf("%s belongs to %s: %w", nameOrDID, a.Org, ErrNoAgent)
+	}
+	return a, err
+}
+
+// Agents lists the agents known here, by DID.
+func (n *Node) Agents(ctx context.Context) ([]AgentRow, error) {
+	var out []AgentRow
+	var bad error
+	err := n.DB.View(ctx, func(r store.Reader) error {
+		return r.Scan([]byte(keyAgent), nil, func(_, v []byte) bool {
+			var a AgentRow
+			if bad = envelope.Unmarshal(v, &a); bad == nil {
+				out = append(out, a)
+			}
+			return bad == nil
+		})
+	})
+	return out, errors.Join(err, bad)
+}
+
+// AgentSource is the key source of agents that hold a capability at a moment, read from
+// a transaction or snapshot. The version of a key is the id of the agent object.
+func AgentSource(g library.Getter, capability string, at time.Time) envelope.KeySource {
+	return envelope.KeySourceFunc(func(_ context.Context, signer did.DID, kid string) (did.Key, error) {
+		a, err := Agent(g, signer)
+		if errors.Is(err, ErrNoAgent) {
+			return did.Key{}, errors.Join(envelope.ErrUnknownKey, err)
+		}
+		if err != nil {
+			return did.Key{}, err
+		}
+		if a.KID != kid {
+			return did.Key{}, fmt.Errorf("%s has no key %.80q: %w", signer, kid, envelope.ErrUnknownKey)
+		}
+		if err := a.May(capability, at); err != nil {
+			return did.Key{}, errors.Join(envelope.ErrRetired, err)
+		}
+		return did.Key{Public: a.Pub, Version: a.Object.String()}, nil
+	})
+}
+
+// ViewGetter reads single keys of a database from a fresh snapshot each time; for what
+// is looked up outside a transaction and decides nothing.
+func ViewGetter(ctx context.Context, db store.DB) library.Getter { return viewGetter{ctx, db} }
+
+type viewGetter struct {
+	ctx context.Context
+	db  store.DB
+}
+
+func (v viewGetter) Get(key []byte) (out []byte, err error) {
+	err = v.db.View(v.ctx, func(r store.Reader) error {
+		out, err = r.Get(key)
+		return err
+	})
+	return out, err
+}
