@@ -140,10 +140,11 @@ func (p *docParser) fill(m *Method, v strictjson.Value) error {
 	if err := p.controller(m, v); err != nil {
 		return err
 	}
-	for name, t := range map[string]*time.Time{"expires": &m.Expires, "revoked": &m.Revoked} {
-		if err := dateTime(v, name, t); err != nil {
-			return err
-		}
+	if err := dateTime(v, "expires", &m.Expires); err != nil {
+		return err
+	}
+	if err := dateTime(v, "revoked", &m.Revoked); err != nil {
+		return err
 	}
 	var err error
 	m.Public, err = methodKey(m.Type, v)
