@@ -97,8 +97,8 @@ func lobby(p *place) {
 			eventually(p.t, "an answer to a stranger on "+string(proto), try)
 			continue
 		}
-		before := len(member.served)
-		if soon(try) || len(member.served) != before {
+		before := member.calls()
+		if soon(try) || member.calls() != before {
 			p.t.Errorf("a stranger was served %s", proto)
 		}
 	}

@@ -314,3 +314,10 @@ func (n *node) exchange(to *node, p federation.Protocol, b []byte) ([]byte, erro
 	}
 	return got, nil
 }
+
+// calls returns how often Serve was called.
+func (n *node) calls() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.served)
+}

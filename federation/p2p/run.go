@@ -3,6 +3,7 @@ package p2p
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -38,7 +39,11 @@ func (t *Transport) Run(ctx context.Context, h federation.Handler) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r, events, err := t.start(ctx, h)
-	if err != nil {
+	switch {
+	case err == nil:
+	case ctx.Err() != nil && !errors.Is(err, federation.ErrStopped):
+		return nil
+	default:
 		return err
 	}
 	r.watch(events)
