@@ -3,16 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -20,22 +17,21 @@ import (
 	"trustnode/node/config"
 	"trustnode/node/daemon"
 	"trustnode/node/fault"
+	"trustnode/node/httpapi"
 )
 
 // caller speaks to the node of one data directory: to the running one over HTTP,
 // or to one opened in this process for the length of the command.
 type caller struct {
-	base   string
-	token  string
-	client *http.Client
-	close  func() error
+	api   *httpapi.Client
+	close func() error
 }
 
-// maxAnswer caps what a node may answer, in bytes: a case file is the largest.
-const maxAnswer = 256 << 20
-
-// startWait is how long a node that is just starting may take to answer.
+// startWait is how long a node that is just starting may take to listen.
 const startWait = 10 * time.Second
+
+// callWait is the longest a verb waits for an answer: imports and exports take long.
+const callWait = 30 * time.Minute
 
 // open finds the node of --data. A directory that another process holds is spoken to
 // over HTTP; otherwise it is opened here.
@@ -49,17 +45,17 @@ func open(ctx context.Context, c *cli.Context) (*caller, error) {
 		return nil, err
 	}
 	if !daemon.Held(cfg.Dir) {
-		n, err := openHere(ctx, cfg)
+		k, err := openHere(ctx, cfg)
 		if !errors.Is(err, daemon.ErrLocked) {
-			return n, err
+			return k, err
 		}
 	}
 	token, err := os.ReadFile(filepath.Join(cfg.Dir, daemon.TokenFile))
 	if err != nil {
 		return nil, err
 	}
-	return &caller{base: "http://" + cfg.HTTP, token: strings.TrimSpace(string(token)),
-		client: &http.Client{Timeout: 10 * time.Minute}, close: func() error { return nil }}, nil
+	api := &httpapi.Client{Base: "http://" + cfg.HTTP, Token: strings.TrimSpace(string(token)), HTTP: &http.Client{Timeout: callWait}, StartWait: startWait}
+	return &caller{api, func() error { return nil }}, nil
 }
 
 // openHere opens the directory in this process, without a network.
@@ -72,78 +68,21 @@ func openHere(ctx context.Context, cfg config.Config) (*caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &caller{base: "http://node", token: n.Token(), client: &http.Client{Transport: inProcess{n.Handler()}}, close: n.Close}, nil
+	return &caller{httpapi.InProcess(n.Handler(), n.Token()), n.Close}, nil
 }
 
-// inProcess serves requests by a handler in this process.
-type inProcess struct{ h http.Handler }
-
-func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
-	w := httptest.NewRecorder()
-	r.RequestURI = r.URL.RequestURI()
-	p.h.ServeHTTP(w, r)
-	return w.Result(), nil
-}
-
-// call sends in as JSON and reads the answer into out; nil means none. A refusal is a *fault.Denied.
+// call sends in as JSON and reads the answer into out; nil means none.
 func (k *caller) call(ctx context.Context, method, path string, in, out any) error {
-	var body []byte
-	if in != nil {
-		b, err := json.Marshal(in)
-		if err != nil {
-			return err
-		}
-		body = b
-	}
-	b, err := k.raw(ctx, method, path, "application/json", body)
-	if err != nil || out == nil {
-		return err
-	}
-	return json.Unmarshal(b, out)
+	return k.api.Call(ctx, method, path, in, out)
 }
 
 // raw sends a body of any kind and returns the bytes of the answer.
 func (k *caller) raw(ctx context.Context, method, path, kind string, body []byte) ([]byte, error) {
-	res, err := k.send(ctx, method, path, kind, body)
-	if err != nil {
-		return nil, err
+	var r io.Reader
+	if body != nil {
+		r = bytes.NewReader(body)
 	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
-	if err != nil {
-		return nil, err
-	}
-	if res.StatusCode >= 400 {
-		return nil, fault.ParseProblem(b)
-	}
-	return b, nil
-}
-
-// send retries while the node holds the directory but does not listen yet.
-func (k *caller) send(ctx context.Context, method, path, kind string, body []byte) (*http.Response, error) {
-	deadline := time.Now().Add(startWait)
-	for {
-		req, err := http.NewRequestWithContext(ctx, method, k.base+path, bytes.NewReader(body))
-		if err != nil {
-			return nil, err
-		}
-		req.Header.Set("Authorization", "Bearer "+k.token)
-		if len(body) > 0 {
-			req.Header.Set("Content-Type", kind)
-		}
-		res, err := k.client.Do(req)
-		if err == nil {
-			return res, nil
-		}
-		if !errors.Is(err, syscall.ECONNREFUSED) || time.Now().After(deadline) {
-			return nil, fault.New(fault.Unavailable, "node", "%v", err).WithHint("the process that holds the data directory does not answer at %s", k.base)
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
+	return k.api.Send(ctx, method, path, kind, r)
 }
 
 // with opens the node, runs f and closes it again.
@@ -157,27 +96,4 @@ func with(c *cli.Context, f func(ctx context.Context, k *caller) error) error {
 		return fmt.Errorf("closing the data directory: %w", cerr)
 	}
 	return err
-}
-
-// stream sends a body of any length as it is read.
-func (k *caller) stream(ctx context.Context, path string, body io.Reader, out any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, k.base+path, body)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Authorization", "Bearer "+k.token)
-	req.Header.Set("Content-Type", "application/octet-stream")
-	res, err := k.client.Do(req)
-	if err != nil {
-		return fault.New(fault.Unavailable, "node", "%v", err)
-	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
-	if err != nil {
-		return err
-	}
-	if res.StatusCode >= 400 {
-		return fault.ParseProblem(b)
-	}
-	return json.Unmarshal(b, out)
 }

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"strings"
@@ -127,7 +127,11 @@ func memoryImport(c *cli.Context, s *streams) error {
 			q.Set("project", c.String("project"))
 		}
 		var out httpapi.Imported
-		if err := k.stream(ctx, "/api/v1/memory/imports?"+q.Encode(), io.Reader(f), &out); err != nil {
+		b, err := k.api.Send(ctx, "POST", "/api/v1/memory/imports?"+q.Encode(), "application/octet-stream", f)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(b, &out); err != nil {
 			return err
 		}
 		if err := s.result(out, func(w writer) { printImported(w, out) }); err != nil {
