@@ -157,13 +157,22 @@ func (a *Answer) takeEntries(v strictjson.Value) error {
 		if err != nil {
 			return err
 		}
-		b, err := e.Canonical()
+		b, err := canonical(e)
 		if err != nil {
 			return err
 		}
 		a.Entries, a.Refs = append(a.Entries, b), append(a.Refs, ref)
 	}
 	return nil
+}
+
+// canonical returns the RFC 8785 form of a view. A view that nobody spelled anew
+// is in that form already, and most are.
+func canonical(view strictjson.Value) ([]byte, error) {
+	if raw := view.Raw(); envelope.CanonicalMultiline(raw, answerDepth) == nil {
+		return raw, nil
+	}
+	return view.Canonical()
 }
 
 // refOf reads id and rev of a view.

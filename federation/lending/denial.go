@@ -77,6 +77,9 @@ func (d *Denial) FaultReason() string { return d.Reason }
 // FaultHint returns the hint.
 func (d *Denial) FaultHint() string { return d.Hint }
 
+// FaultPerm returns the permission concerned, or the zero ID.
+func (d *Denial) FaultPerm() envelope.ID { return d.Perm }
+
 // Classes of a loan.violation.
 const (
 	ViolationReadAfterEnd = "read_after_end"

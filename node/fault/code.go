@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+
+	"trustnode/did/envelope"
 )
 
 // Code is one of a closed set of reasons why something was not done. It is
@@ -108,6 +110,12 @@ type Explainer interface {
 	Coder
 	FaultReason() string
 	FaultHint() string
+}
+
+// Lender is a Coder that names the permission concerned.
+type Lender interface {
+	Coder
+	FaultPerm() envelope.ID
 }
 
 // Of maps every error to the closed set, and nil to the zero Code. What no

@@ -114,6 +114,9 @@ func From(err error) *Denied {
 	if e := Explainer(nil); errors.As(err, &e) {
 		d.Reason, d.Hint = e.FaultReason(), e.FaultHint()
 	}
+	if l := Lender(nil); errors.As(err, &l) {
+		d.Perm = l.FaultPerm()
+	}
 	return d
 }
 
@@ -122,6 +125,8 @@ func fromEnvelope(err error) Code {
 	var form *envelope.FormError
 	var typ *envelope.TypeError
 	switch {
+	case errors.Is(err, envelope.ErrTooLarge):
+		return TooLarge
 	case errors.Is(err, envelope.ErrSignature):
 		return Unauthenticated
 	case errors.Is(err, envelope.ErrUnknownKey), errors.Is(err, envelope.ErrRetired), errors.Is(err, envelope.ErrPending):
