@@ -10,6 +10,8 @@ import (
 // The bodies below repeat, field by field, formats that other packages own. They stand here so that this package's
 // golden values need nothing above it.
 
+var errNoReads = errors.New("max_reads is 0")
+
 type pin struct {
 	ID  envelope.ID `json:"id"`
 	Seq uint64      `json:"seq"`
@@ -44,7 +46,7 @@ func (p permission) Signer() (did.DID, string) { return p.Lender, p.Kid }
 func (permission) MaxBytes() int               { return 4096 }
 func (p permission) Check() error {
 	if p.MaxReads == 0 {
-		return errors.New("max_reads is 0")
+		return errNoReads
 	}
 	return nil
 }

@@ -24,10 +24,12 @@ var (
 )
 
 // FormError says what in a document breaks the rules of SPEC.md, and where. Path is the member, "members[2].did", or
-// "" for the document as a whole. Foreign keys in it are cut to 64 bytes of printable ASCII.
+// "" for the document as a whole. Foreign keys in it are cut to 64 bytes of printable ASCII. Err is the error of the
+// parser or Check that refused, if there was one.
 type FormError struct {
 	Path string
 	What string
+	Err  error
 }
 
 // Error returns "path: what", or only what.
@@ -36,6 +38,17 @@ func (e *FormError) Error() string {
 		return e.What
 	}
 	return e.Path + ": " + e.What
+}
+
+// Unwrap returns Err.
+func (e *FormError) Unwrap() error { return e.Err }
+
+// refused makes the error of a Body's Check or of a text's parser a *FormError.
+func refused(err error) *FormError {
+	if f, ok := errors.AsType[*FormError](err); ok {
+		return f
+	}
+	return &FormError{What: err.Error(), Err: err}
 }
 
 // under puts an outer path segment before the inner one.

@@ -172,8 +172,8 @@ func TestEachDepartureFromTheFormIsRefusedByName(t *testing.T) {
 			if !errors.As(err, &f) {
 				t.Fatalf("error = %v, want a *FormError", err)
 			}
-			if want := (envelope.FormError{Path: c.path, What: c.what}); *f != want {
-				t.Errorf("error = %q\nwant    %q", f, &want)
+			if f.Path != c.path || f.What != c.what {
+				t.Errorf("error = %q\nwant    %q", f, c.path+": "+c.what)
 			}
 			if !reflect.DeepEqual(got, shapes{}) {
 				t.Errorf("a refused document left %+v behind", got)
@@ -214,6 +214,11 @@ func TestWhatCannotBeReadIsNotWritten(t *testing.T) {
 		{"invalid UTF-8", func(s *shapes) { s.Line = "\xff" }, "line", "invalid UTF-8"},
 		{"white space in a raw value", func(s *shapes) { s.Data = envelope.Raw(`{"a": 1}`) }, "data.a", "white space, expected a value"},
 		{"two raw values", func(s *shapes) { s.Data = envelope.Raw(`1,2`) }, "data", "bytes after the end"},
+		{"objects that nest too deep", func(s *shapes) {
+			for range 4 {
+				s.Deep = []deep{{Deep: s.Deep}}
+			}
+		}, "deep[0].deep[0].deep[0].deep[0]", "nested too deep"},
 		{"a raw value that nests too deep", func(s *shapes) { s.Data = envelope.Raw(strings.Repeat("[", 8) + strings.Repeat("]", 8)) }, "data[0][0][0][0][0][0][0]", "nested too deep"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -221,7 +226,7 @@ func TestWhatCannotBeReadIsNotWritten(t *testing.T) {
 			c.change(&s)
 			_, err := envelope.Marshal(s)
 			var f *envelope.FormError
-			if !errors.As(err, &f) || *f != (envelope.FormError{Path: c.path, What: c.what}) {
+			if !errors.As(err, &f) || f.Path != c.path || f.What != c.what {
 				t.Errorf("error = %v, want %s: %s", err, c.path, c.what)
 			}
 		})
@@ -262,6 +267,9 @@ func TestTypesOutsideTheFormatAreRefused(t *testing.T) {
 		}{},
 		"a foreign text rule": struct {
 			A string `json:"a" text:"free"`
+		}{},
+		"a text rule for an object": struct {
+			I inner `json:"i" text:"multiline"`
 		}{},
 		"one name twice": twice{},
 	} {

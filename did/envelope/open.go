@@ -56,7 +56,7 @@ func (v Verified[T]) Key() did.Key { v.must(); return v.key }
 func (v Verified[T]) Signers() []did.PublicKey { v.must(); return v.signers }
 
 // Decode reads the body of e as T, checking type, size and form and no signature: what it returns is anybody's claim.
-// Errors: *TypeError, ErrTooLarge, *FormError, what Check says.
+// Errors: *TypeError, ErrTooLarge, *FormError, also around what Check says.
 func Decode[T Body](e Envelope) (T, error) {
 	var none, body T
 	if want := none.Payload(); e.Type != want {
@@ -69,14 +69,15 @@ func Decode[T Body](e Envelope) (T, error) {
 		return none, err
 	}
 	if err := body.Check(); err != nil {
-		return none, err
+		return none, refused(err)
 	}
 	return body, nil
 }
 
 // Open verifies an object with one signer: the issuer and kid that its body names, whose key src tells. There must be
 // exactly one signature, and its keyid must repeat the kid: anything else would be a second spelling of the object.
-// Errors: those of Decode, *FormError for the signatures, those of src, and ErrSignature.
+// Errors: those of Decode, *FormError for the signatures, those of src, ErrSignature, and
+// did.ErrNotSigning where src names a key that cannot verify.
 func Open[T Body](ctx context.Context, e Envelope, src KeySource) (Verified[T], error) {
 	body, err := Decode[T](e)
 	if err != nil {

@@ -90,6 +90,9 @@ func (b builder) of(t reflect.Type, st style) (*plan, error) {
 	case reflect.Slice:
 		return b.slice(t, st)
 	case reflect.Struct:
+		if st.multiline {
+			return nil, fmt.Errorf("%v: the text rule belongs on its own fields", t)
+		}
 		return b.object(t)
 	}
 	return nil, fmt.Errorf("kind %v is not part of the format", t.Kind())

@@ -15,7 +15,7 @@ func parsed[T any](parse func(string) (T, error), text func(T) string) *plan {
 			}
 			x, err := parse(s)
 			if err != nil {
-				return &FormError{What: err.Error()}
+				return refused(err)
 			}
 			*v.Addr().Interface().(*T) = x
 			return nil
@@ -39,7 +39,7 @@ func textPlan(st style) *plan {
 				return f
 			}
 			if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(s)); err != nil {
-				return &FormError{What: err.Error()}
+				return refused(err)
 			}
 			if b, err := v.Addr().Interface().(encoding.TextMarshaler).MarshalText(); err != nil || string(b) != s {
 				return &FormError{What: "text has another canonical spelling"}
@@ -49,7 +49,7 @@ func textPlan(st style) *plan {
 		write: func(e *encoder, v reflect.Value) *FormError {
 			b, err := v.Addr().Interface().(encoding.TextMarshaler).MarshalText()
 			if err != nil {
-				return &FormError{What: err.Error()}
+				return refused(err)
 			}
 			return e.text(string(b), st)
 		},

@@ -33,7 +33,7 @@ func MaxBytes[T Body]() int {
 // encode returns the canonical bytes of a body that passes its own Check.
 func encode[T Body](body T) ([]byte, error) {
 	if err := body.Check(); err != nil {
-		return nil, err
+		return nil, refused(err)
 	}
 	b, err := Marshal(body)
 	if err != nil {
@@ -46,8 +46,8 @@ func encode[T Body](body T) ([]byte, error) {
 }
 
 // Seal checks, canonicalizes and signs body. The first signature carries the kid the body names, further ones, and all
-// where it names none, their key's multikey text. Without signers the result is a draft. Errors: what Check says,
-// *FormError, ErrTooLarge, what a Signer says.
+// where it names none, their key's multikey text. Without signers the result is a draft. Errors: *FormError,
+// also around what Check says; ErrTooLarge; what a Signer says.
 func Seal[T Body](ctx context.Context, body T, signers ...Signer) (Envelope, error) {
 	b, err := encode(body)
 	if err != nil {

@@ -1,6 +1,7 @@
 package envelope_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +57,33 @@ func TestTimeIsCutToSecondsAndCompares(t *testing.T) {
 		}
 		if _, err := v.MarshalText(); err == nil {
 			t.Errorf("%s has a text", name)
+		}
+	}
+}
+
+func TestTimeIsATextEverywhere(t *testing.T) {
+	want := at(t, "2026-12-01T10:00:00Z")
+	b, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got envelope.Time
+	if err := json.Unmarshal(b, &got); err != nil || got != want {
+		t.Errorf("%s read as %v, %v", b, got, err)
+	}
+	if err := json.Unmarshal([]byte(`"2026-12-01"`), &got); err == nil || got != want {
+		t.Errorf("a bad text left %v, %v", got, err)
+	}
+}
+
+func TestErrorsSayWhereAndWhat(t *testing.T) {
+	for want, err := range map[string]error{
+		"borrower: duplicate key":           &envelope.FormError{Path: "borrower", What: "duplicate key"},
+		"bytes after the end":               &envelope.FormError{What: "bytes after the end"},
+		`payload type is "a", expected "b"`: &envelope.TypeError{Got: "a", Want: "b"},
+	} {
+		if got := err.Error(); got != want {
+			t.Errorf("error = %s, want %s", got, want)
 		}
 	}
 }
