@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 	"testing"
 
 	"trustnode/did"
@@ -229,4 +230,25 @@ func TestThreeShapesOfPreimageCannotBeMistaken(t *testing.T) {
 	if got := envelope.DataIntegrity([64]byte{1, 2}).Bytes(); len(got) != 64 || got[1] != 2 {
 		t.Errorf("pre-image = %x", got)
 	}
+}
+
+func TestOneTypeIsOpenedByManyAtOnce(t *testing.T) {
+	type fresh struct { // a type whose plan nobody has made yet
+		Pins []pin `json:"pins"`
+	}
+	b, err := envelope.Marshal(shapes{header: header{At: at(t, "2026-12-01T10:00:00Z")}, Ext: envelope.Raw("{}")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			var s shapes
+			var f fresh
+			if err := errors.Join(envelope.Unmarshal(b, &s), envelope.Unmarshal([]byte(`{"pins":[]}`), &f)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
 }
