@@ -48,7 +48,8 @@ const (
 	ReasonOrg       Reason = "org"       // another organization's name in the body
 	ReasonRepeat    Reason = "repeat"    // its id stands at a lower index
 	ReasonUnknown   Reason = "unknown"   // its key is in no version known here
-	ReasonRotation  Reason = "rotation"  // a rotation above it, or its version, is not known here
+	ReasonRotation  Reason = "rotation"  // the version a rotation at or below it names is not known here
+	ReasonRemoved   Reason = "removed"   // its key left the document, and the log has not said so yet
 	ReasonTaint     Reason = "taint"     // in the range a compromise taints
 )
 

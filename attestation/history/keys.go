@@ -73,6 +73,26 @@ func (k Keys) Version(index uint64) string {
 	return ""
 }
 
+// InForce returns the keys that may sign at index, none before any.
+func (k Keys) InForce(index uint64) []did.PublicKey {
+	s, ok := k.span(index)
+	if !ok {
+		return nil
+	}
+	var out []did.PublicKey
+	for kid, pub := range s.keys {
+		if !s.gone[kid] {
+			out = append(out, pub)
+		}
+	}
+	return out
+}
+
+// RetiredAfter reports whether the log retired kid above index.
+func (k Keys) RetiredAfter(kid string, index uint64) bool {
+	return slices.ContainsFunc(k.spans, func(s span) bool { return s.from > index && s.gone[kid] })
+}
+
 // Taints returns the ranges put in doubt so far.
 func (k Keys) Taints() []Taint { return slices.Clone(k.taints) }
 

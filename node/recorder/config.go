@@ -1,0 +1,275 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"trustnode/attestation"
+	"trustnode/attestation/history"
+	"trustnode/did"
+	"trustnode/did/envelope"
+	"trustnode/did/pins"
+	"trustnode/node/store"
+)
+
+// Ring says which keys organizations have; a keyring is one by RingOf.
+// Implementations are safe for concurrent use and need no network.
+type Ring interface {
+	history.Versions
+	// Witness returns the keys whose cosignatures count for d, none when
+	// its document is not known here.
+	Witness(ctx context.Context, d did.DID) []did.PublicKey
+}
+
+// Config is what a Recorder is made of. Fields marked optional may be left out.
+type Config struct {
+	Org    did.DID
+	State  store.DB // decisions and the outbox
+	Audit  store.DB // what Events is opened on
+	Events *store.Events
+	Pins   pins.Pins
+	// Signer returns the organization's current signer and its kid.
+	Signer func(ctx context.Context) (envelope.Signer, string, error)
+	// SignerOf returns the signer of a kid that is no longer current, for
+	// what was drafted under it. Optional: such items then wait.
+	SignerOf func(ctx context.Context, kid string) (envelope.Signer, error)
+	// WitnessSigner returns the own witness key. Optional: then no head is
+	// cosigned here.
+	WitnessSigner func(ctx context.Context) (envelope.Signer, error)
+	Ring          Ring
+	// Member reports whether d is an active member. Optional: then nobody
+	// is, and no head is cosigned here.
+	Member func(d did.DID) bool
+	// OnHead is called when the newest note of a log changed, by a goroutine
+	// that waits for it. Optional.
+	OnHead func(h HeadNews)
+	Now    func() time.Time
+	Log    *slog.Logger
+}
+
+// HeadNews says that a log has a new head, or its head new cosignatures.
+type HeadNews struct {
+	Org    did.DID
+	Size   uint64
+	Note   []byte
+	Prompt bool // something in it is to be spread and cosigned at once
+}
+
+// State is what the own log lets happen.
+type State uint8
+
+// The states.
+const (
+	Open       State = iota + 1
+	Recovering       // decisions wait in the outbox; nothing is appended or signed
+	Corrupt          // as Recovering, until what does not hash is repaired
+)
+
+// String returns the state's word.
+func (s State) String() string {
+	switch s {
+	case Open:
+		return "open"
+	case Recovering:
+		return "recovering"
+	case Corrupt:
+		return "corrupt"
+	}
+	return "invalid"
+}
+
+// The errors a caller may branch on.
+var (
+	// ErrRecovering says that the own log takes nothing at the moment.
+	ErrRecovering = errors.New("the own log is recovering")
+	// ErrUnconfirmed says that the own log is behind its pins.
+	ErrUnconfirmed = errors.New("the own log is behind its pins")
+	// ErrNoHead says that no signed head covers an event yet.
+	ErrNoHead = errors.New("no signed head covers it yet")
+)
+
+// Recorder is the own log's writer and every log's keeper. It is safe for
+// concurrent use.
+type Recorder struct {
+	cfg Config
+
+	wake    chan struct{} // of one: something was drafted or asked for
+	drafted atomic.Uint64 // highest outbox number drafted, committed or not
+
+	logs sync.Mutex // held by whoever changes a log, its notes or verdicts
+
+	mu      sync.Mutex // guards what follows
+	state   State
+	why     string
+	pulse   chan struct{} // closed and replaced when something was achieved
+	failing time.Time     // since when draining fails; zero while it does not
+	asked   uint64        // audit.rows asked for, counted
+	served  uint64        // of those, answered
+	keys    map[did.DID]history.Keys
+	cosigns map[did.DID]uint64 // size each witness is known to hold
+	opened  openedCache
+
+	turns sync.Mutex // held through a turn of Run, and by Resume
+	seq   sequencer  // guarded by turns
+
+	// testingOnlyStep is called after each step of the sequencer; an error
+	// stops Run there.
+	testingOnlyStep func(step string) error
+}
+
+// sequencer is what Run knows between two batches.
+type sequencer struct {
+	waiting  []tlog.Hash // leaves of rows appended and not yet covered
+	since    time.Time   // when the first of them came
+	lastKid  string      // of the newest own entry
+	lastAt   envelope.Time
+	lastAsk  time.Time
+	firstRow time.Time // when a row was first seen waiting in the outbox
+	dropped  uint64    // outbox numbers up to here are deleted
+	polled   time.Time // since when a drafted item is not committed
+	signers  map[string]envelope.Signer
+}
+
+// New checks cfg and makes key/current and log/opened where they are missing.
+// Drafting works from then on; the log moves while Run does.
+func New(ctx context.Context, cfg Config) (*Recorder, error) {
+	if cfg.Org.IsZero() || cfg.State == nil || cfg.Events == nil || cfg.Pins == nil || cfg.Signer == nil || cfg.Ring == nil || cfg.Now == nil || cfg.Log == nil {
+		return nil, errors.New("recorder: a required field of the configuration is missing")
+	}
+	if cfg.Member == nil {
+		cfg.Member = func(did.DID) bool { return false }
+	}
+	if cfg.OnHead == nil {
+		cfg.OnHead = func(HeadNews) {}
+	}
+	r := &Recorder{
+		cfg: cfg, wake: make(chan struct{}, 1), state: Open, pulse: make(chan struct{}),
+		keys: map[did.DID]history.Keys{}, cosigns: map[did.DID]uint64{},
+		opened: newOpenedCache(),
+		seq:    sequencer{signers: map[string]envelope.Signer{}},
+	}
+	if err := r.begin(ctx); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// begin writes what drafting reads, where it is missing.
+func (r *Recorder) begin(ctx context.Context) error {
+	_, kid, err := r.cfg.Signer(ctx)
+	if err != nil {
+		return fmt.Errorf("signer of %s: %w", r.cfg.Org, err)
+	}
+	known, err := r.cfg.Ring.Known(ctx, r.cfg.Org)
+	if err != nil || len(known) == 0 {
+		return fmt.Errorf("own DID document of %s is not held: %v", r.cfg.Org, err)
+	}
+	if err := r.raise(ctx); err != nil {
+		return err
+	}
+	if err := r.recall(ctx); err != nil {
+		return err
+	}
+	version := known[len(known)-1]
+	return r.cfg.State.Update(ctx, func(tx store.Tx) error {
+		if err := setMissing(tx, keyCurrent, []byte(kid)); err != nil {
+			return err
+		}
+		return setMissing(tx, keyOpened, []byte(kid+"\n"+version))
+	})
+}
+
+// recall enters Recovering again where a process before this one had to.
+func (r *Recorder) recall(ctx context.Context) error {
+	return r.cfg.State.View(ctx, func(s store.Reader) error {
+		why, err := s.Get(keyRecovering)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		if err == nil {
+			r.enter(Recovering, string(why))
+		}
+		return err
+	})
+}
+
+func setMissing(tx store.Tx, k, v []byte) error {
+	_, err := tx.Get(k)
+	if errors.Is(err, store.ErrNotFound) {
+		return tx.Set(k, v)
+	}
+	return err
+}
+
+// State returns the state of the own log, and why it is not Open.
+func (r *Recorder) State() (State, string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state, r.why
+}
+
+// Pause makes the own log Recovering: drafting goes on into the outbox,
+// nothing is appended or signed. A Corrupt log stays so.
+func (r *Recorder) Pause(why string) { r.enter(Recovering, why) }
+
+func (r *Recorder) enter(s State, why string) {
+	r.mu.Lock()
+	if s >= r.state {
+		r.state, r.why = s, why
+	}
+	r.mu.Unlock()
+	r.signal()
+	r.progress()
+}
+
+// signal wakes Run.
+func (r *Recorder) signal() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// progress wakes all who wait for something to be achieved.
+func (r *Recorder) progress() {
+	r.mu.Lock()
+	close(r.pulse)
+	r.pulse = make(chan struct{})
+	r.mu.Unlock()
+}
+
+// Changed returns a channel that is closed when something next changes in any
+// log: entries, notes, verdicts, bodies, or the state of the own one.
+func (r *Recorder) Changed() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pulse
+}
+
+func (r *Recorder) step(name string) error {
+	if r.testingOnlyStep == nil {
+		return nil
+	}
+	return r.testingOnlyStep(name)
+}
+
+// ownSize returns the size of the own log.
+func (r *Recorder) ownSize(ctx context.Context) uint64 { return r.size(ctx, r.cfg.Org) }
+
+func (r *Recorder) size(ctx context.Context, d did.DID) uint64 {
+	l, err := r.cfg.Events.Log(ctx, d)
+	if err != nil {
+		return 0
+	}
+	h, _ := l.Head()
+	return h.Size
+}
+
+var _ attestation.Store = (*store.Events)(nil)

@@ -1,0 +1,359 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"trustnode/attestation"
+	"trustnode/attestation/history"
+	attlog "trustnode/attestation/log"
+	"trustnode/did"
+	"trustnode/did/envelope"
+)
+
+// Verdict says what became of what a peer brought.
+type Verdict uint8
+
+// The verdicts, append-only.
+const (
+	Accepted Verdict = iota + 1 // durable here, new in part at least
+	Held                        // nothing new
+	Behind                      // it begins above what is held: pull from Result.Size
+	Parked                      // a key or version is missing: sync the DID log first
+	Rejected                    // the sender's fault; nothing was kept
+	Forked                      // it contradicts the held log; the evidence was kept
+)
+
+// String returns the verdict's word.
+func (v Verdict) String() string {
+	words := []string{"invalid", "accepted", "held", "behind", "parked", "rejected", "forked"}
+	if int(v) >= len(words) {
+		return words[0]
+	}
+	return words[v]
+}
+
+// Result is the outcome of an Ingest or a MergeNote.
+type Result struct {
+	Verdict Verdict
+	Size    uint64 // of the log as held now
+	Fresh   int    // entries added
+}
+
+// ErrRejected is wrapped by the error for what no honest peer sends.
+var ErrRejected = errors.New("the sender's fault")
+
+// Fork is returned when a validly signed head contradicts what is held. Both
+// notes are kept.
+type Fork struct {
+	Org  did.DID
+	A, B []byte // signed notes; A is of what is held, and may be nil where no note of that size is kept
+}
+
+// Error implements error.
+func (e *Fork) Error() string {
+	return fmt.Sprintf("%s signed two heads that exclude each other", e.Org)
+}
+
+func rejected(format string, args ...any) (Result, error) {
+	return Result{Verdict: Rejected}, fmt.Errorf("%w: %s", ErrRejected, fmt.Sprintf(format, args...))
+}
+
+// Ingest checks a package of another organization's log and keeps what is new
+// of it: the note under the key of its position, the entries under its root,
+// then each event by itself. A nil error goes with every verdict but Rejected
+// and Forked; another error is this node's. The own log takes entries this way
+// only while it is Recovering.
+func (r *Recorder) Ingest(ctx context.Context, p attestation.Package) (Result, error) {
+	if err := p.Check(); err != nil {
+		return rejected("%v", err)
+	}
+	note, err := attlog.ParseNote(p.Note)
+	if err != nil {
+		return rejected("%v", err)
+	}
+	if note.Org != p.Did {
+		return rejected("note of %s in a package of %s", note.Org, p.Did)
+	}
+	r.logs.Lock()
+	res, news, err := r.ingest(ctx, p, note)
+	r.logs.Unlock()
+	if news != nil {
+		r.progress()
+		r.cfg.OnHead(*news)
+	}
+	return res, err
+}
+
+func (r *Recorder) ingest(ctx context.Context, p attestation.Package, note attlog.Note) (Result, *HeadNews, error) {
+	held := r.size(ctx, p.Did)
+	if note.Head.Size <= held {
+		res, news, err := r.mergeHeld(ctx, note, held)
+		return res, news, err
+	}
+	if p.From > held {
+		return Result{Verdict: Behind, Size: held}, nil, nil
+	}
+	line, res, err := r.logLine(ctx, note, held, p)
+	if err != nil || res.Verdict != 0 {
+		return res, nil, err
+	}
+	if res, err = r.fits(ctx, p, note, held); err != nil {
+		return res, nil, err
+	}
+	if p.Did == r.cfg.Org {
+		if s, _ := r.State(); s != Recovering {
+			r.enter(Recovering, fmt.Sprintf("an own head of size %d was shown, the log has %d", note.Head.Size, held))
+			return Result{Verdict: Behind, Size: held}, nil, nil
+		}
+	}
+	return r.take(ctx, p, note, line, held)
+}
+
+// logLine verifies the log's own line of a note above what is held. A Result
+// with a verdict says why it is neither true nor false.
+func (r *Recorder) logLine(ctx context.Context, n attlog.Note, held uint64, p attestation.Package) (attlog.Line, Result, error) {
+	keys, err := r.noteKeys(ctx, n, held, p)
+	if err != nil {
+		return attlog.Line{}, Result{}, err
+	}
+	if len(keys) == 0 {
+		return attlog.Line{}, Result{Verdict: Parked, Size: held}, nil
+	}
+	for _, k := range keys {
+		if line, err := n.LogLine(k); err == nil {
+			return line, Result{}, nil
+		}
+	}
+	if r.otherwiseSigned(ctx, n) {
+		return attlog.Line{}, Result{Verdict: Parked, Size: held}, nil
+	}
+	res, err := rejected("note of size %d under no key of %s that counts there", n.Head.Size, n.Org)
+	return attlog.Line{}, res, err
+}
+
+// otherwiseSigned reports whether the note is signed by some key the
+// organization has or had, or by none known: then it may count once more is
+// known, and is not the sender's fault.
+func (r *Recorder) otherwiseSigned(ctx context.Context, n attlog.Note) bool {
+	known, _ := r.cfg.Ring.Known(ctx, n.Org)
+	for _, v := range known {
+		keys, err := r.cfg.Ring.Keys(ctx, n.Org, v)
+		if err != nil {
+			continue
+		}
+		for _, k := range keys {
+			if n.Verify(k) == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// noteKeys returns the keys that may sign a head of the note's size. Where the
+// package shows all entries below it, they say which version is in force
+// there; else it is that of the newest document. A key that the newest
+// document no longer lists never counts for a head above what is held.
+func (r *Recorder) noteKeys(ctx context.Context, n attlog.Note, held uint64, p attestation.Package) ([]did.PublicKey, error) {
+	head := r.headKeys(ctx, n.Org)
+	if len(p.Rest) > 0 || p.From+uint64(len(p.Entries)) != n.Head.Size {
+		return head, nil
+	}
+	k, err := r.Keys(ctx, n.Org)
+	if err != nil {
+		return nil, err
+	}
+	version := k.Version(held)
+	for _, en := range p.Entries[min(int(held-p.From), len(p.Entries)):] {
+		if v := namedVersion(en); v != "" {
+			version = v
+		}
+	}
+	keys, err := r.cfg.Ring.Keys(ctx, n.Org, version)
+	if errors.Is(err, history.ErrUnknownVersion) {
+		return head, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []did.PublicKey
+	for _, pub := range keys {
+		for _, h := range head {
+			if h == pub {
+				out = append(out, pub)
+			}
+		}
+	}
+	return out, nil
+}
+
+// namedVersion returns the version that an unverified entry claims to put in
+// force.
+func namedVersion(en attestation.Entry) string {
+	_, ev, err := en.Envelope()
+	if err != nil {
+		return ""
+	}
+	switch ev.Type {
+	case "log.opened":
+		var d attestation.LogOpened
+		if ev.Decode(&d) == nil {
+			return d.DidVersion
+		}
+	case "key.rotated":
+		var d attestation.KeyRotated
+		if ev.Decode(&d) == nil {
+			return d.DidVersion
+		}
+	}
+	return ""
+}
+
+// fits reports whether our tree, the new entries and the rest give the note's
+// root. Where they do not, but the sender's own entries do below what we hold,
+// the signed log itself differs from ours.
+func (r *Recorder) fits(ctx context.Context, p attestation.Package, n attlog.Note, held uint64) (Result, error) {
+	end := p.From + uint64(len(p.Entries))
+	rest, err := attlog.ParseRange(end, n.Head.Size, p.Rest)
+	if err != nil {
+		return rejected("%v", err)
+	}
+	if end >= held {
+		root, err := rootWith(r.cfg.Events.Edge(p.Did), p.Entries[held-p.From:], rest)
+		if err != nil {
+			return Result{}, err
+		}
+		if root == n.Head.Root {
+			return Result{}, nil
+		}
+	}
+	return r.misfit(ctx, p, n, held, rest)
+}
+
+func (r *Recorder) misfit(ctx context.Context, p attestation.Package, n attlog.Note, held uint64, rest attlog.Range) (Result, error) {
+	if p.From >= held {
+		return rejected("edge, entries and rest do not give the root of size %d", n.Head.Size)
+	}
+	left, err := r.rangeTo(ctx, p.Did, p.From)
+	if err != nil {
+		return Result{}, err
+	}
+	root, err := rootWith(left, p.Entries, rest)
+	if err != nil {
+		return Result{}, err
+	}
+	if root != n.Head.Root {
+		return rejected("edge, entries and rest do not give the root of size %d", n.Head.Size)
+	}
+	if p.From+uint64(len(p.Entries)) < held {
+		// True as far as it goes; what lies between is not shown.
+		return Result{Verdict: Behind, Size: held}, nil
+	}
+	return r.fork(ctx, n)
+}
+
+func (r *Recorder) rangeTo(ctx context.Context, d did.DID, size uint64) (attlog.Range, error) {
+	if size == 0 {
+		return attlog.NewRange(0), nil
+	}
+	l, err := r.cfg.Events.Log(ctx, d)
+	if err != nil {
+		return attlog.Range{}, err
+	}
+	return attlog.ReadRange(0, size, l)
+}
+
+func rootWith(edge attlog.Range, entries []attestation.Entry, rest attlog.Range) (envelope.ID, error) {
+	for _, en := range entries {
+		if err := edge.Append(en.Hash()); err != nil {
+			return envelope.ID{}, err
+		}
+	}
+	if err := edge.Join(rest); err != nil {
+		return envelope.ID{}, err
+	}
+	return edge.Root()
+}
+
+// fork keeps a note that contradicts the held log, and ours beside it.
+func (r *Recorder) fork(ctx context.Context, n attlog.Note) (Result, error) {
+	note := n.Bytes()
+	if err := r.cfg.Events.KeepEvidence(ctx, n.Org, note); err != nil {
+		return Result{}, err
+	}
+	ours, err := r.cfg.Events.Note(ctx, n.Org, n.Head.Size)
+	if errors.Is(err, attestation.ErrNotFound) {
+		ours, _, _ = r.cfg.Events.Newest(n.Org)
+	} else if err != nil {
+		return Result{}, err
+	}
+	if ours != nil {
+		if err := r.cfg.Events.KeepEvidence(ctx, n.Org, ours); err != nil {
+			return Result{}, err
+		}
+	}
+	r.cfg.Log.WarnContext(ctx, "two heads of one log exclude each other", "org", n.Org.String(), "size", n.Head.Size)
+	return Result{Verdict: Forked, Size: r.size(ctx, n.Org)}, &Fork{Org: n.Org, A: ours, B: note}
+}
+
+// take appends what is new and judges it.
+func (r *Recorder) take(ctx context.Context, p attestation.Package, n attlog.Note, line attlog.Line, held uint64) (Result, *HeadNews, error) {
+	fresh := p.Entries[held-p.From:]
+	kept, seen := r.keep(ctx, n, line)
+	if len(fresh) == 0 && held == 0 {
+		return Result{Verdict: Behind, Size: 0}, nil, nil
+	}
+	at := held
+	for rest := fresh; len(rest) > 0; {
+		part := firstPart(rest)
+		b := attestation.Batch{Org: p.Did, From: at, Entries: part}
+		if rest = rest[len(part):]; len(rest) == 0 {
+			b.Note, b.Seen = kept, seen
+		}
+		if err := r.cfg.Events.Append(ctx, b); err != nil {
+			return Result{}, nil, err
+		}
+		at += uint64(len(part))
+	}
+	if len(fresh) == 0 {
+		if err := r.cfg.Events.PutNote(ctx, p.Did, kept, seen); err != nil {
+			return Result{}, nil, err
+		}
+		return Result{Verdict: Behind, Size: held}, nil, nil
+	}
+	news, err := r.arrived(ctx, p.Did, held, at)
+	return Result{Verdict: Accepted, Size: at, Fresh: len(fresh)}, news, err
+}
+
+// firstPart returns as many entries as one append takes.
+func firstPart(list []attestation.Entry) []attestation.Entry {
+	size := 0
+	for i, en := range list {
+		if size += len(en); i > 0 && size > attestation.MaxBatchBytes {
+			return list[:i]
+		}
+	}
+	return list
+}
+
+// arrived judges what came, and says what changed.
+func (r *Recorder) arrived(ctx context.Context, d did.DID, from, to uint64) (*HeadNews, error) {
+	s, k, err := r.judge(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.settle(ctx, d, s, k); err != nil {
+		return nil, err
+	}
+	if err := r.mergeAhead(ctx, d, to); err != nil {
+		return nil, err
+	}
+	prompt, err := r.isPrompt(ctx, d, from, to)
+	if err != nil {
+		return nil, err
+	}
+	note, _, _ := r.cfg.Events.Newest(d)
+	return &HeadNews{Org: d, Size: to, Note: note, Prompt: prompt}, nil
+}

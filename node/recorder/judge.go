@@ -1,0 +1,438 @@
+package recorder
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"trustnode/attestation"
+	"trustnode/attestation/history"
+	"trustnode/did"
+	"trustnode/did/envelope"
+	"trustnode/did/pins"
+	"trustnode/node/store"
+)
+
+// historyTypes are the types that bear on keys.
+var historyTypes = []attestation.Type{"log.opened", "key.rotated", "agent.issued", "agent.revoked"}
+
+// Keys returns the key history of a log, as far as its events count here.
+func (r *Recorder) Keys(ctx context.Context, d did.DID) (history.Keys, error) {
+	r.mu.Lock()
+	k, ok := r.keys[d]
+	r.mu.Unlock()
+	if ok {
+		return k, nil
+	}
+	k, err := r.replay(ctx, d)
+	if err != nil {
+		return history.Keys{}, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if newer, ok := r.keys[d]; ok {
+		return newer, nil
+	}
+	r.keys[d] = k
+	return k, nil
+}
+
+func (r *Recorder) setKeys(d did.DID, k history.Keys) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.keys[d] = k
+}
+
+// replay folds the events of a log that count and bear on keys.
+func (r *Recorder) replay(ctx context.Context, d did.DID) (history.Keys, error) {
+	var all []attestation.Found
+	for _, t := range historyTypes {
+		q := attestation.Query{Org: d, Type: t, Limit: attestation.MaxPage}
+		for {
+			page, err := r.cfg.Events.Query(ctx, q)
+			if err != nil {
+				return history.Keys{}, err
+			}
+			all = append(all, page.Found...)
+			if q.Cursor = page.Next; q.Cursor == "" {
+				break
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b attestation.Found) int { return cmp.Compare(a.Index, b.Index) })
+	k := history.New(d)
+	for _, f := range all {
+		v, err := r.openNext(ctx, k, f.Index, f.Entry)
+		if err != nil {
+			return history.Keys{}, err
+		}
+		if k, err = k.Apply(ctx, r.cfg.Ring, f.Index, v); err != nil {
+			return history.Keys{}, err
+		}
+	}
+	return k, nil
+}
+
+func (r *Recorder) openNext(ctx context.Context, k history.Keys, i uint64, en attestation.Entry) (envelope.Verified[attestation.Event], error) {
+	env, ev, err := en.Envelope()
+	if err != nil {
+		return envelope.Verified[attestation.Event]{}, err
+	}
+	src := k.At(i)
+	if i >= k.Size() {
+		if src, err = k.Next(ctx, r.cfg.Ring, i, ev); err != nil {
+			return envelope.Verified[attestation.Event]{}, err
+		}
+	}
+	return envelope.Open[attestation.Event](ctx, env, src)
+}
+
+// judged is what was found about one event.
+type judged struct {
+	verdict attestation.Verdict
+	event   envelope.Verified[attestation.Event] // set when the verdict counts
+	typ     attestation.Type
+}
+
+func pending(why attestation.Reason) judged {
+	return judged{verdict: attestation.Verdict{Level: attestation.Logged, Standing: attestation.Pending, Reason: why}}
+}
+
+func void(why attestation.Reason) judged {
+	return judged{verdict: attestation.Verdict{Level: attestation.Logged, Standing: attestation.Void, Reason: why}}
+}
+
+// blocks reports whether nothing after it can be judged yet.
+func (j judged) blocks() bool {
+	return j.verdict.Standing == attestation.Pending && j.verdict.Reason == attestation.ReasonRotation
+}
+
+// bears reports whether it moves the key history.
+func (j judged) bears() bool { return j.verdict.Counts() && slices.Contains(historyTypes, j.typ) }
+
+func (j judged) at(i uint64, body envelope.ID) store.Judgement {
+	return store.Judgement{Index: i, Verdict: j.verdict, Body: body}
+}
+
+// judgeOne judges the event at index i of l under the history k. An error is
+// one of this node, never of the event.
+func (r *Recorder) judgeOne(ctx context.Context, l attestation.Log, k history.Keys, i uint64, en attestation.Entry) (judged, error) {
+	_, ev, err := en.Envelope()
+	if err != nil {
+		return void(attestation.ReasonForm), nil
+	}
+	if ev.Org != k.Org() {
+		return void(attestation.ReasonOrg), nil
+	}
+	first, err := l.Find(ctx, en.ID())
+	if err != nil {
+		return judged{}, err
+	}
+	if first < i {
+		return void(attestation.ReasonRepeat), nil
+	}
+	if (i == 0) != (ev.Type == "log.opened") {
+		return void(attestation.ReasonForm), nil
+	}
+	v, err := r.openNext(ctx, k, i, en)
+	if err != nil {
+		return r.refused(ctx, k, ev, err)
+	}
+	return r.accepted(ctx, k, i, v), nil
+}
+
+// accepted judges an event whose signature holds.
+func (r *Recorder) accepted(ctx context.Context, k history.Keys, i uint64, v envelope.Verified[attestation.Event]) judged {
+	ev := v.Body()
+	if attestation.CheckKnown(ev) != nil {
+		return void(attestation.ReasonForm)
+	}
+	if !k.RetiredAfter(ev.Kid, i) && !r.atHead(ctx, k.Org(), v.Key().Public) {
+		return pending(attestation.ReasonRemoved)
+	}
+	return judged{verdict: attestation.Verdict{Level: attestation.Authored, Standing: attestation.Valid}, event: v, typ: ev.Type}
+}
+
+// refused says what the reason for which an event did not open makes of it.
+func (r *Recorder) refused(ctx context.Context, k history.Keys, ev attestation.Event, err error) (judged, error) {
+	var form *envelope.FormError
+	switch {
+	case errors.Is(err, envelope.ErrSignature):
+		return void(attestation.ReasonSignature), nil
+	case errors.Is(err, envelope.ErrRetired):
+		return void(attestation.ReasonKey), nil
+	case errors.Is(err, history.ErrUnknownVersion), errors.Is(err, envelope.ErrPending):
+		return pending(attestation.ReasonRotation), nil
+	case errors.Is(err, history.ErrRotation), errors.Is(err, history.ErrPlace), errors.As(err, &form):
+		return void(attestation.ReasonForm), nil
+	case errors.Is(err, envelope.ErrUnknownKey):
+		if r.listed(ctx, k.Org(), ev.Kid) {
+			return void(attestation.ReasonKey), nil
+		}
+		return pending(attestation.ReasonUnknown), nil
+	}
+	return judged{}, err
+}
+
+// listed reports whether any known version of d lists kid.
+func (r *Recorder) listed(ctx context.Context, d did.DID, kid string) bool {
+	known, _ := r.cfg.Ring.Known(ctx, d)
+	return slices.ContainsFunc(known, func(v string) bool {
+		keys, err := r.cfg.Ring.Keys(ctx, d, v)
+		_, ok := keys[kid]
+		return err == nil && ok
+	})
+}
+
+// atHead reports whether the newest known version of d lists a key.
+func (r *Recorder) atHead(ctx context.Context, d did.DID, pub did.PublicKey) bool {
+	return slices.Contains(r.headKeys(ctx, d), pub)
+}
+
+func (r *Recorder) headKeys(ctx context.Context, d did.DID) []did.PublicKey {
+	known, _ := r.cfg.Ring.Known(ctx, d)
+	if len(known) == 0 {
+		return nil
+	}
+	keys, err := r.cfg.Ring.Keys(ctx, d, known[len(known)-1])
+	if err != nil {
+		return nil
+	}
+	var out []did.PublicKey
+	for _, k := range keys {
+		out = append(out, k)
+	}
+	return out
+}
+
+// judge judges what of a log was not judged yet, in order. The caller holds
+// logs, and settles the result.
+func (r *Recorder) judge(ctx context.Context, d did.DID) (store.Settled, history.Keys, error) {
+	k, err := r.Keys(ctx, d)
+	if err != nil {
+		return store.Settled{}, k, err
+	}
+	l, err := r.cfg.Events.Log(ctx, d)
+	if err != nil {
+		return store.Settled{}, k, err
+	}
+	blocked, err := r.blocked(ctx, d)
+	if err != nil {
+		return store.Settled{}, k, err
+	}
+	h, _ := l.Head()
+	out := store.Settled{Upto: h.Size}
+	err = l.Entries(ctx, r.cfg.Events.Judged(d), h.Size, func(i uint64, en attestation.Entry) error {
+		j := pending(attestation.ReasonRotation)
+		if !blocked {
+			if j, err = r.judgeOne(ctx, l, k, i, en); err != nil {
+				return err
+			}
+			blocked = j.blocks()
+		}
+		if j.bears() {
+			if k, err = r.apply(ctx, k, i, j, &out); err != nil {
+				return err
+			}
+		}
+		out.Judged = append(out.Judged, j.at(i, r.bodyOf(d, j)))
+		return nil
+	})
+	return out, k, err
+}
+
+// apply moves the key history, and taints what a compromise taints.
+func (r *Recorder) apply(ctx context.Context, k history.Keys, i uint64, j judged, out *store.Settled) (history.Keys, error) {
+	next, err := k.Apply(ctx, r.cfg.Ring, i, j.event)
+	if err != nil {
+		return k, err
+	}
+	for _, t := range next.Taints()[len(k.Taints()):] {
+		more, err := r.tainted(ctx, k, t)
+		if err != nil {
+			return k, err
+		}
+		for _, m := range more {
+			m.setIn(out)
+		}
+	}
+	return next, nil
+}
+
+type taintedAt struct{ store.Judgement }
+
+func (t taintedAt) setIn(out *store.Settled) {
+	for n := range out.Judged {
+		if out.Judged[n].Index == t.Index {
+			if out.Judged[n].Verdict.Counts() {
+				out.Judged[n] = t.Judgement
+			}
+			return
+		}
+	}
+	out.Judged = append(out.Judged, t.Judgement)
+}
+
+// tainted returns what a compromise puts in doubt: the events in its range
+// that no checkpoint this node cosigned before covers.
+func (r *Recorder) tainted(ctx context.Context, k history.Keys, t history.Taint) ([]taintedAt, error) {
+	from := t.From + 1
+	if s, _, ok := r.cfg.Pins.Highest(pins.KindCosign, k.Org().String()); ok && s.N <= t.Until {
+		from = max(from, s.N)
+	}
+	judgedTo := r.cfg.Events.Judged(k.Org())
+	var out []taintedAt
+	for i := from; i < t.Until; i++ {
+		if i < judgedTo {
+			v, err := r.cfg.Events.Verdict(ctx, k.Org(), i)
+			if err != nil {
+				return nil, err
+			}
+			if !v.Counts() {
+				continue
+			}
+		}
+		out = append(out, taintedAt{store.Judgement{Index: i, Verdict: attestation.Verdict{
+			Level: attestation.Authored, Standing: attestation.Disputed, Reason: attestation.ReasonTaint,
+		}}})
+	}
+	return out, nil
+}
+
+// bodyOf returns the body to be fetched for an event; none for the own log.
+func (r *Recorder) bodyOf(d did.DID, j judged) envelope.ID {
+	if !j.verdict.Counts() || d == r.cfg.Org {
+		return envelope.ID{}
+	}
+	return j.event.Body().Body
+}
+
+// blocked reports whether an event of the log waits for a version not known
+// here: then nothing after it can be judged.
+func (r *Recorder) blocked(ctx context.Context, d did.DID) (bool, error) {
+	found := false
+	err := r.cfg.Events.Standings(ctx, d, func(_ uint64, v attestation.Verdict) bool {
+		found = judged{verdict: v}.blocks()
+		return !found
+	})
+	return found, err
+}
+
+// settle makes verdicts durable and looks again at what waited for a rotation.
+func (r *Recorder) settle(ctx context.Context, d did.DID, s store.Settled, k history.Keys) error {
+	old, err := r.Keys(ctx, d)
+	if err != nil {
+		return err
+	}
+	if err := r.cfg.Events.Settle(ctx, d, s); err != nil {
+		return err
+	}
+	r.setKeys(d, k)
+	if old.Size() < k.Size() && old.Version(old.Size()) != k.Version(k.Size()) {
+		return r.rejudge(ctx, d)
+	}
+	return nil
+}
+
+// judgeAll judges what of a log is not judged; after a start, and on arrival.
+func (r *Recorder) judgeAll(ctx context.Context, d did.DID) error {
+	r.logs.Lock()
+	defer r.logs.Unlock()
+	if r.size(ctx, d) == r.cfg.Events.Judged(d) {
+		return nil
+	}
+	s, k, err := r.judge(ctx, d)
+	if err != nil {
+		return err
+	}
+	return r.settle(ctx, d, s, k)
+}
+
+// Recheck looks again at the pending events of a log: its organization's DID
+// log, or a missing version, has arrived.
+func (r *Recorder) Recheck(ctx context.Context, d did.DID) error {
+	r.logs.Lock()
+	err := r.rejudge(ctx, d)
+	r.logs.Unlock()
+	r.progress()
+	return err
+}
+
+// rejudge judges pending events anew until nothing moves any more.
+func (r *Recorder) rejudge(ctx context.Context, d did.DID) error {
+	for {
+		changed, err := r.rejudgeOnce(ctx, d)
+		if err != nil || !changed {
+			return err
+		}
+	}
+}
+
+func (r *Recorder) rejudgeOnce(ctx context.Context, d did.DID) (bool, error) {
+	waiting, err := r.pendingOf(ctx, d)
+	if err != nil || len(waiting) == 0 {
+		return false, err
+	}
+	l, err := r.cfg.Events.Log(ctx, d)
+	if err != nil {
+		return false, err
+	}
+	k, err := r.replay(ctx, d)
+	if err != nil {
+		return false, err
+	}
+	var out store.Settled
+	for _, w := range waiting {
+		j, err := r.judgeAt(ctx, l, k, w.Index)
+		if err != nil {
+			return false, err
+		}
+		if j.blocks() {
+			break
+		}
+		if j.verdict == w.Verdict {
+			continue
+		}
+		out.Judged = append(out.Judged, j.at(w.Index, r.bodyOf(d, j)))
+		if j.bears() {
+			if w.Index >= k.Size() {
+				if _, err := r.apply(ctx, k, w.Index, j, &out); err != nil {
+					return false, err
+				}
+			}
+			break // the history moves: begin again from it
+		}
+	}
+	if len(out.Judged) == 0 {
+		return false, nil
+	}
+	if err := r.cfg.Events.Settle(ctx, d, out); err != nil {
+		return false, err
+	}
+	if k, err = r.replay(ctx, d); err == nil {
+		r.setKeys(d, k)
+	}
+	return true, err
+}
+
+func (r *Recorder) judgeAt(ctx context.Context, l attestation.Log, k history.Keys, i uint64) (judged, error) {
+	var j judged
+	err := l.Entries(ctx, i, i+1, func(i uint64, en attestation.Entry) error {
+		var err error
+		j, err = r.judgeOne(ctx, l, k, i, en)
+		return err
+	})
+	return j, err
+}
+
+func (r *Recorder) pendingOf(ctx context.Context, d did.DID) ([]store.Judgement, error) {
+	var out []store.Judgement
+	err := r.cfg.Events.Standings(ctx, d, func(i uint64, v attestation.Verdict) bool {
+		if v.Standing == attestation.Pending {
+			out = append(out, store.Judgement{Index: i, Verdict: v})
+		}
+		return true
+	})
+	return out, err
+}

@@ -1,0 +1,29 @@
+package recorder
+
+import "time"
+
+const (
+	// maxBacklog is how many outbox items may wait before new work is
+	// refused: about eight seconds of the fastest decisions.
+	maxBacklog = 100_000
+	// failFor is how long draining may fail before new work is refused.
+	failFor = 10 * time.Second
+	// rowDelay is how long a row waits for others to share a commit.
+	rowDelay = time.Second
+	// coverAfter is when waiting rows go into the log without being asked for.
+	coverAfter = time.Minute
+	// askEvery is the least time between two audit.rows made because asked.
+	askEvery = time.Second
+	// dropAt is how many drained items are dropped in one transaction.
+	dropAt = 512
+	// maxItem bounds one read of the outbox, in items.
+	maxItem = 2048
+	// maxOpened is how many opened events each half of the cache holds.
+	maxOpened = 8192
+	// maxCosignBody is the largest answer of a witness in bytes.
+	maxCosignBody = 4 << 10
+)
+
+// maxPackageEntries is the most entry bytes of one package, so that its base64
+// text fits a sync frame.
+const maxPackageEntries = 1 << 20

@@ -1,0 +1,124 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"trustnode/attestation"
+	"trustnode/did/envelope"
+	"trustnode/did/pins"
+	"trustnode/node/store"
+)
+
+// errFull ends the filling of a package.
+var errFull = errors.New("package is full")
+
+// confirm brings outbox and log together again after a recovery.
+func (r *Recorder) confirm(ctx context.Context) error {
+	size := r.ownSize(ctx)
+	if floor, root, ok := r.cfg.Pins.Highest(pins.KindLog, r.cfg.Org.String()); ok {
+		if size < floor.N {
+			return fmt.Errorf("%w: %d events, pins name %d", ErrUnconfirmed, size, floor.N)
+		}
+		at, err := r.rootAt(ctx, r.cfg.Org, floor.N)
+		if err != nil {
+			return err
+		}
+		if at.Root.String() != root {
+			return fmt.Errorf("%w: root at %d", ErrUnconfirmed, floor.N)
+		}
+	}
+	if err := r.lastOwn(ctx); err != nil {
+		return err
+	}
+	return r.meet(ctx)
+}
+
+// meet makes the mark reach the outbox.
+func (r *Recorder) meet(ctx context.Context) error {
+	mark, err := r.cfg.Events.Mark(ctx)
+	if err != nil {
+		return err
+	}
+	low, _, err := r.bounds(ctx)
+	if err != nil {
+		return err
+	}
+	if mark+1 < low {
+		return r.gap(ctx, mark+1, low-1)
+	}
+	return nil
+}
+
+// maxRaise is how many items an older state database may bring along: a
+// backup is taken with the outbox drained, so they are few.
+const maxRaise = 8000
+
+// raise moves what the outbox of an older state database holds above the mark,
+// in order, so that none of its numbers was ever another item's. It runs
+// before anything is drafted, and leaves the log Recovering.
+func (r *Recorder) raise(ctx context.Context) error {
+	mark, err := r.cfg.Events.Mark(ctx)
+	if err != nil {
+		return err
+	}
+	low, high, err := r.bounds(ctx)
+	if err != nil || mark <= high {
+		return err
+	}
+	if high+1-low > maxRaise {
+		return fmt.Errorf("%w: %d outbox items below the mark", ErrUnconfirmed, high+1-low)
+	}
+	why := fmt.Sprintf("the log took in %d, the outbox ends at %d", mark, high)
+	return r.cfg.State.Update(ctx, func(tx store.Tx) error {
+		_, at, err := lastItem(tx)
+		if err != nil {
+			return err
+		}
+		if at.IsZero() {
+			at = envelope.TimeOf(r.cfg.Now())
+		}
+		for n := low; n <= high; n++ {
+			if err := moveItem(tx, n, mark+1+n-low); err != nil {
+				return err
+			}
+		}
+		if err := setLast(tx, mark+high+1-low, at); err != nil {
+			return err
+		}
+		return tx.Set(keyRecovering, []byte(why))
+	})
+}
+
+func moveItem(tx store.Tx, from, to uint64) error {
+	b, err := tx.Get(itemKey(from))
+	if err != nil {
+		return err
+	}
+	if err := tx.Set(itemKey(to), b); err != nil {
+		return err
+	}
+	return tx.Delete(itemKey(from))
+}
+
+// gap records that outbox numbers are lost and moves the mark over them.
+func (r *Recorder) gap(ctx context.Context, from, to uint64) error {
+	if r.seq.lastKid == "" {
+		return fmt.Errorf("%w: the own log is empty and %d items are lost", ErrUnconfirmed, to-from+1)
+	}
+	p := newPlan(r, r.ownSize(ctx))
+	made, err := r.made(r.seq.lastAt, r.seq.lastKid, "log.gap", attestation.LogGap{Cause: "outbox", From: from, To: to}, envelope.ID{})
+	if err != nil {
+		return err
+	}
+	if err := p.sign(ctx, made, r.seq.lastKid); err != nil {
+		return err
+	}
+	p.batch.Mark = to
+	if err := r.cfg.Events.Append(ctx, p.batch); err != nil {
+		return err
+	}
+	r.seq.dropped = to
+	return nil
+}

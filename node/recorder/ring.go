@@ -1,0 +1,108 @@
+package recorder
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"trustnode/attestation/history"
+	"trustnode/did"
+	"trustnode/did/didkey"
+	"trustnode/did/keyring"
+)
+
+// RingOf returns the Ring of a keyring.
+func RingOf(k *keyring.Ring) Ring { return ring{k} }
+
+type ring struct{ k *keyring.Ring }
+
+// Keys implements history.Versions.
+func (r ring) Keys(ctx context.Context, d did.DID, version string) (map[string]did.PublicKey, error) {
+	list, err := r.k.At(d, version)
+	if err != nil { // not held, frozen, behind the pins: it may become known
+		return nil, fmt.Errorf("%w: %v", history.ErrUnknownVersion, err)
+	}
+	src := r.k.AtSource(version)
+	out := map[string]did.PublicKey{}
+	for kid, pub := range r.named(ctx, d, version, list) {
+		if key, err := src.Key(ctx, d, kid); err == nil && key.Public == pub {
+			out[kid] = pub
+		}
+	}
+	return out, nil
+}
+
+// named returns the fragments under which a version lists keys.
+func (r ring) named(ctx context.Context, d did.DID, version string, list []did.PublicKey) map[string]did.PublicKey {
+	out := map[string]did.PublicKey{}
+	if d.Method() == didkey.Method {
+		for _, k := range list {
+			out[k.Multikey()] = k
+		}
+		return out
+	}
+	h, err := r.k.History(ctx, d)
+	if err != nil {
+		return out
+	}
+	v, ok := h.ByID(version)
+	if !ok {
+		return out
+	}
+	for _, id := range v.Document.Listed(did.AssertionMethod) {
+		kid := strings.TrimPrefix(id, v.Document.ID().String()+"#")
+		if k, err := v.Document.Key(kid, did.AssertionMethod); err == nil {
+			out[kid] = k
+		}
+	}
+	return out
+}
+
+// Known implements history.Versions.
+func (r ring) Known(ctx context.Context, d did.DID) ([]string, error) {
+	if d.Method() == didkey.Method {
+		return []string{did.StaticVersion}, nil
+	}
+	h, err := r.k.History(ctx, d)
+	if err != nil {
+		return nil, nil // nothing is known that could be used
+	}
+	var out []string
+	for n := 1; n <= h.Len(); n++ {
+		v, _ := h.At(n)
+		out = append(out, v.ID)
+	}
+	return out, nil
+}
+
+const witnessService = "TrustnodeWitness"
+
+// Witness implements Ring: the did:key of the witness service of the newest
+// document.
+func (r ring) Witness(ctx context.Context, d did.DID) []did.PublicKey {
+	doc, err := r.k.Document(ctx, d)
+	if err != nil {
+		return nil
+	}
+	var out []did.PublicKey
+	for _, s := range doc.Services() {
+		if !slices.Contains(s.Types, witnessService) {
+			continue
+		}
+		for _, at := range s.Endpoints {
+			if k, err := witnessKey(at); err == nil {
+				out = append(out, k)
+			}
+		}
+	}
+	return out
+}
+
+func witnessKey(endpoint string) (did.PublicKey, error) {
+	w, err := did.Parse(endpoint)
+	if err != nil {
+		return did.PublicKey{}, err
+	}
+	return didkey.Key(w)
+}

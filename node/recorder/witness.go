@@ -1,0 +1,285 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"trustnode/attestation"
+	attlog "trustnode/attestation/log"
+	"trustnode/did"
+	"trustnode/did/envelope"
+	"trustnode/did/pins"
+)
+
+// Witness is a peer that cosigns heads, over whatever transport.
+// Implementations are safe for concurrent use.
+type Witness interface {
+	// Cosign sends a tlog-witness request about the log of this node's
+	// organization to the witness d and returns its answer.
+	Cosign(ctx context.Context, d did.DID, request []byte) (status int, body []byte, err error)
+}
+
+// WitnessAnswer answers a tlog-witness request about the log of d: it cosigns
+// the head if it is signed by the key of its position and extends the newest
+// head of d that this node cosigned. The head is pinned before the signature
+// is made. The error is this node's; then nothing was signed.
+func (r *Recorder) WitnessAnswer(ctx context.Context, d did.DID, request []byte) (status int, body []byte, err error) {
+	req, bad := attlog.ParseRequest(request)
+	if bad != nil {
+		return attlog.StatusMalformed, nil, nil
+	}
+	if req.Note.Org != d || d == r.cfg.Org {
+		return attlog.StatusUnknown, nil, nil
+	}
+	if !r.cfg.Member(d) || r.cfg.WitnessSigner == nil {
+		return attlog.StatusForbidden, nil, nil
+	}
+	r.logs.Lock()
+	status, line, err := r.cosign(ctx, req)
+	r.logs.Unlock()
+	if err != nil {
+		return 0, nil, err
+	}
+	if status == attlog.StatusConflict {
+		_, size := r.cosigned(d)
+		return status, attlog.FormatSize(size), nil
+	}
+	if status != attlog.StatusCosigned {
+		return status, nil, nil
+	}
+	return status, []byte(line.String()), nil
+}
+
+// cosigned returns the newest head of d that was cosigned here.
+func (r *Recorder) cosigned(d did.DID) (root string, size uint64) {
+	s, v, ok := r.cfg.Pins.Highest(pins.KindCosign, d.String())
+	if !ok {
+		return "", 0
+	}
+	return v, s.N
+}
+
+func (r *Recorder) cosign(ctx context.Context, req attlog.Request) (int, attlog.Line, error) {
+	n := req.Note
+	signed, err := r.mayCosign(ctx, n)
+	if err != nil || !signed {
+		return attlog.StatusForbidden, attlog.Line{}, err
+	}
+	if status, err := r.extends(ctx, req); err != nil || status != 0 {
+		return status, attlog.Line{}, err
+	}
+	err = r.cfg.Pins.Put(ctx, pins.Slot{Kind: pins.KindCosign, Key: n.Org.String(), N: n.Head.Size}, n.Head.Root.String())
+	var taken *pins.Taken
+	var below *pins.Below
+	if errors.As(err, &taken) || errors.As(err, &below) {
+		return attlog.StatusConflict, attlog.Line{}, nil
+	}
+	if err != nil {
+		return 0, attlog.Line{}, err
+	}
+	s, err := r.cfg.WitnessSigner(ctx)
+	if err != nil {
+		return 0, attlog.Line{}, err
+	}
+	line, err := attlog.Cosign(ctx, s, r.cfg.Org, n, r.cfg.Now())
+	if err != nil {
+		return 0, attlog.Line{}, err
+	}
+	return attlog.StatusCosigned, line, r.keepCosigned(ctx, n.With(line))
+}
+
+// mayCosign reports whether a head is signed by the key of its position.
+func (r *Recorder) mayCosign(ctx context.Context, n attlog.Note) (bool, error) {
+	if n.Head.Size == 0 {
+		return false, nil
+	}
+	held := r.size(ctx, n.Org)
+	keys := r.headKeys(ctx, n.Org)
+	if n.Head.Size <= held {
+		k, err := r.Keys(ctx, n.Org)
+		if err != nil {
+			return false, err
+		}
+		keys = k.InForce(n.Head.Size - 1)
+	}
+	_, ok := signedBy(n, keys)
+	return ok, nil
+}
+
+// extends checks a head against what was cosigned here and what is held; the
+// status is 0 when it agrees with both. A head that contradicts is kept.
+func (r *Recorder) extends(ctx context.Context, req attlog.Request) (int, error) {
+	n := req.Note
+	root, size := r.cosigned(n.Org)
+	if req.Old > n.Head.Size {
+		return attlog.StatusMalformed, nil
+	}
+	if req.Old != size {
+		return attlog.StatusConflict, nil
+	}
+	if err := agrees(root, size, req); err != nil {
+		status := attlog.StatusProof
+		if size == n.Head.Size {
+			status = attlog.StatusConflict
+		}
+		return status, r.keepAgainst(ctx, n)
+	}
+	held := r.size(ctx, n.Org)
+	if held == 0 || n.Head.Size > held {
+		return 0, nil
+	}
+	ours, err := r.rootAt(ctx, n.Org, n.Head.Size)
+	if err != nil || ours == n.Head {
+		return 0, err
+	}
+	_, err = r.fork(ctx, n)
+	var fork *Fork
+	if errors.As(err, &fork) {
+		return attlog.StatusConflict, nil
+	}
+	return 0, err
+}
+
+func agrees(root string, size uint64, req attlog.Request) error {
+	if size == 0 {
+		if len(req.Proof) > 0 {
+			return attlog.ErrProof
+		}
+		return nil
+	}
+	id, err := envelope.ParseID(root)
+	if err != nil {
+		return fmt.Errorf("pinned root: %w", err)
+	}
+	return attlog.CheckExtension(attestation.Head{Size: size, Root: id}, req.Note.Head, req.Proof)
+}
+
+// keepAgainst keeps a signed head that does not extend the one cosigned here.
+func (r *Recorder) keepAgainst(ctx context.Context, n attlog.Note) error {
+	err := r.cfg.Events.KeepEvidence(ctx, n.Org, n.Bytes())
+	if errors.Is(err, attestation.ErrNotFound) {
+		return nil // nothing of that log is held to compare it with
+	}
+	return err
+}
+
+// keepCosigned stores a head cosigned here, whole, before the answer leaves.
+func (r *Recorder) keepCosigned(ctx context.Context, n attlog.Note) error {
+	held := r.size(ctx, n.Org)
+	if held == 0 {
+		return nil
+	}
+	if n.Head.Size <= held {
+		_, _, err := r.mergeHeld(ctx, n, held)
+		return err
+	}
+	line, ok := signedBy(n, r.headKeys(ctx, n.Org))
+	if !ok {
+		return nil
+	}
+	kept, seen := r.keep(ctx, n, line)
+	return r.cfg.Events.PutNote(ctx, n.Org, kept, seen)
+}
+
+// CosignRequest builds the tlog-witness request for the newest own head, for a
+// witness that holds old. ErrNoHead while no head is signed.
+func (r *Recorder) CosignRequest(ctx context.Context, old uint64) ([]byte, error) {
+	req, err := r.request(ctx, old)
+	if err != nil {
+		return nil, err
+	}
+	return req.Bytes(), nil
+}
+
+func (r *Recorder) request(ctx context.Context, old uint64) (attlog.Request, error) {
+	newest, _, _ := r.cfg.Events.Newest(r.cfg.Org)
+	n, err := attlog.ParseNote(newest)
+	if err != nil {
+		return attlog.Request{}, ErrNoHead
+	}
+	if old > n.Head.Size {
+		return attlog.Request{}, fmt.Errorf("witness holds size %d, the newest signed head is %d", old, n.Head.Size)
+	}
+	l, err := r.cfg.Events.Log(ctx, r.cfg.Org)
+	if err != nil {
+		return attlog.Request{}, err
+	}
+	proof, err := attlog.Extend(old, n.Head.Size, l)
+	if err != nil {
+		return attlog.Request{}, err
+	}
+	k, err := r.Keys(ctx, r.cfg.Org)
+	if err != nil {
+		return attlog.Request{}, err
+	}
+	line, ok := signedBy(n, k.InForce(n.Head.Size-1))
+	if !ok {
+		return attlog.Request{}, ErrNoHead
+	}
+	return attlog.Request{Old: old, Proof: proof, Note: attlog.Note{Org: n.Org, Head: n.Head, Lines: []attlog.Line{line}}}, nil
+}
+
+// Cosign has the newest own head cosigned by one witness: asks, answers one
+// 409 with the fitting proof, verifies and keeps the line.
+func (r *Recorder) Cosign(ctx context.Context, w did.DID, over Witness) error {
+	r.mu.Lock()
+	old := r.cosigns[w]
+	r.mu.Unlock()
+	for try := 0; ; try++ {
+		req, err := r.request(ctx, old)
+		if err != nil {
+			return err
+		}
+		status, body, err := over.Cosign(ctx, w, req.Bytes())
+		if err != nil {
+			return err
+		}
+		if len(body) > maxCosignBody {
+			return fmt.Errorf("answer of %s: %w: %d bytes", w, attestation.ErrTooLarge, len(body))
+		}
+		if status == attlog.StatusConflict && try == 0 {
+			if old, err = attlog.ParseConflict(body); err != nil {
+				return fmt.Errorf("answer of %s: %w", w, err)
+			}
+			continue
+		}
+		if status != attlog.StatusCosigned {
+			return &WitnessRefused{Witness: w, Status: status}
+		}
+		return r.cosignedBy(ctx, w, req.Note, body)
+	}
+}
+
+// WitnessRefused is returned when a witness did not cosign.
+type WitnessRefused struct {
+	Witness did.DID
+	Status  int
+}
+
+// Error implements error.
+func (e *WitnessRefused) Error() string {
+	return fmt.Sprintf("%s did not cosign: status %d", e.Witness, e.Status)
+}
+
+// cosignedBy verifies the line of a witness and merges it into the note.
+func (r *Recorder) cosignedBy(ctx context.Context, w did.DID, n attlog.Note, body []byte) error {
+	lines, err := attlog.ParseLines(string(body))
+	if err != nil {
+		return fmt.Errorf("answer of %s: %w", w, err)
+	}
+	good, _ := attlog.Note{Org: n.Org, Head: n.Head, Lines: lines}.Cosignatures(func(d did.DID) []did.PublicKey {
+		if d != w {
+			return nil
+		}
+		return r.cfg.Ring.Witness(ctx, w)
+	})
+	if len(good) == 0 {
+		return fmt.Errorf("answer of %s: %w", w, attlog.ErrUnsigned)
+	}
+	r.mu.Lock()
+	r.cosigns[w] = max(r.cosigns[w], n.Head.Size)
+	r.mu.Unlock()
+	_, err = r.MergeNote(ctx, n.Org, n.With(good[0].Line).Bytes())
+	return err
+}
