@@ -96,7 +96,7 @@ func Decide(st State, rq envelope.Verified[ReadRequest], p envelope.Verified[Per
 	if den := d.use(replayed); den != nil {
 		return d.deny(den, nil)
 	}
-	if f.Vis != st.Vis || f.Replay != replayed {
+	if f.Replay != replayed {
 		return Next{}, ErrMoved
 	}
 	if replayed {
@@ -256,6 +256,9 @@ func (d *decision) use(replayed bool) *Denial {
 
 // grant makes the decision of a counted answer.
 func (d *decision) grant() (Next, error) {
+	if d.f.Vis != d.st.Vis {
+		return Next{}, ErrMoved
+	}
 	if err := d.evaluated(); err != nil {
 		return Next{}, err
 	}
@@ -320,12 +323,16 @@ func (d *decision) cacheUntil() envelope.Time {
 	return until
 }
 
-// replay makes the decision of an answer given once more.
+// replay makes the decision of an answer given once more. That an entry had
+// left when it was looked for is enough to deny, whatever happened since.
 func (d *decision) replay() (Next, error) {
 	rec := d.st.Nonce
 	same := slices.Equal(d.f.Refs, rec.Refs)
 	if !same || d.f.Content.Hash != rec.Receipt.Hash {
 		return d.deny(deny(CodeStale, ReasonEntryLeft, "sign a new request", "an entry of that answer is no longer in scope"), &rec.Receipt)
+	}
+	if d.f.Vis != d.st.Vis {
+		return Next{}, ErrMoved
 	}
 	row, id, err := MarshalRow(ReplayRow{
 		At: envelope.TimeOf(d.at), Borrower: d.rq.Borrower, Decision: DecisionGranted, Hash: rec.Receipt.Hash, Op: OpReplay,

@@ -292,7 +292,7 @@ func TestDecideReplays(t *testing.T) {
 	after := c.st
 	after.Loan, after.Nonce, after.RowSalt = one.Loan, one.Nonce, salt(10)
 	again := c.f
-	again.Replay, again.Vis = true, after.Vis
+	again.Replay = true
 	later := c.at.Add(11 * time.Second)
 	denied := func(name string, st State, f Found, at time.Time, code Code, reason string) {
 		t.Helper()
@@ -320,8 +320,12 @@ func TestDecideReplays(t *testing.T) {
 	if _, err := Decide(after, rq, p, c.f, later); !errors.Is(err, ErrMoved) {
 		t.Errorf("an evaluation from before the answer: got %v, want ErrMoved", err)
 	}
-	gone := again
-	gone.Refs, gone.Content = nil, Content{}
+	moved := again
+	moved.Vis--
+	if _, err := Decide(after, rq, p, moved, later); !errors.Is(err, ErrMoved) {
+		t.Errorf("visibility rose after the entries were looked for: got %v, want ErrMoved", err)
+	}
+	gone := Found{Replay: true}
 	denied("an entry left the scope", after, gone, later, CodeStale, ReasonEntryLeft)
 	if n, _ := Decide(after, rq, p, gone, later); n.Receipt == nil || *n.Receipt != *one.Receipt {
 		t.Errorf("an entry left the scope: got receipt %+v, want the first", n.Receipt)

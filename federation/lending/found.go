@@ -21,7 +21,8 @@ type Found struct {
 	Subjects []string
 	// Content is what the answer would hold, rendered of Refs on that snapshot.
 	Content Content
-	// Replay says that Refs are the entries recorded for an earlier answer, as far
-	// as they are still in scope, and Content, if all are, has the recorded salt.
+	// Replay says that Refs are the entries recorded for an earlier answer and
+	// Content is rendered of them with the recorded salt; both are empty, whatever
+	// Vis, where one of these entries is no longer in scope.
 	Replay bool
 }
