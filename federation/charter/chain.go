@@ -68,6 +68,11 @@ func Genesis(e envelope.Envelope, k Keys, at time.Time) (Chain, Tally, error) {
 	if err != nil {
 		return Chain{}, Tally{}, err
 	}
+	return begin(e, c, k, at)
+}
+
+// begin is Genesis for a body that is decoded.
+func begin(e envelope.Envelope, c Body, k Keys, at time.Time) (Chain, Tally, error) {
 	if c.Seq != 0 {
 		return Chain{}, Tally{}, refuse(StepPlace, "charter %d is no genesis", c.Seq)
 	}
@@ -88,6 +93,11 @@ func (c Chain) Next(e envelope.Envelope, released []envelope.Verified[Abandon], 
 	if err != nil {
 		return Chain{}, Tally{}, err
 	}
+	return c.follow(e, b, released, k, at)
+}
+
+// follow is Next for a body that is decoded.
+func (c Chain) follow(e envelope.Envelope, b Body, released []envelope.Verified[Abandon], k Keys, at time.Time) (Chain, Tally, error) {
 	id := e.ID()
 	if _, held := c.Find(id); held {
 		return Chain{}, Tally{}, ErrHeld
@@ -188,11 +198,15 @@ func (j judge) changes(size int) error {
 			return &Unsupported{"operation " + o.Kind.String()}
 		}
 	}
-	was, err := envelope.Marshal(j.parent.Body)
-	if err != nil {
-		return refuse(StepForm, "%v", err)
+	was := 0
+	if size > maxGrownBody { // only then the size of the parent matters
+		raw, err := envelope.Marshal(j.parent.Body)
+		if err != nil {
+			return refuse(StepForm, "%v", err)
+		}
+		was = len(raw)
 	}
-	if f := growth(j.parent.Body, j.child, len(was), size, ops); f != nil {
+	if f := growth(j.parent.Body, j.child, was, size, ops); f != nil {
 		return refuse(f.Step, "%s", f.What)
 	}
 	return nil

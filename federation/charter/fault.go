@@ -158,7 +158,7 @@ func (f *faults) times(b Body) {
 		return
 	}
 	life := b.ExpiresAt.Time().Sub(b.NotBefore.Time())
-	f.that(life >= minLife && life <= maxLife, "life is %s, not 7..400 days", life.Round(time.Second))
+	f.that(life >= minLife && life <= maxLife, "life is %d seconds, not 7..400 days", int64(life/time.Second))
 }
 
 func (f *faults) recovery(r Recovery) {

@@ -111,24 +111,25 @@ func (f *File) addObject(e envelope.Envelope) (err error) {
 
 // tidy puts the lists in order and unites the signatures of one charter.
 func (f File) tidy() (File, error) {
-	united, err := unite(f.Charters)
+	charters, err := unite(f.Charters)
 	if err != nil {
 		return File{}, err
 	}
-	seq := make(map[envelope.ID]uint64, len(united))
-	for _, e := range united {
-		b, err := decode(e)
+	for i := range charters {
+		b, err := decode(charters[i].Envelope)
 		if err != nil {
 			return File{}, err
 		}
-		seq[e.ID()] = b.Seq
+		charters[i].seq = b.Seq
 	}
-	slices.SortStableFunc(united, func(a, b envelope.Envelope) int { return cmp.Compare(seq[a.ID()], seq[b.ID()]) })
-	f.Charters = united
+	slices.SortStableFunc(charters, func(a, b inOrder) int { return cmp.Compare(a.seq, b.seq) })
+	f.Charters = envelopes(charters)
 	for _, list := range []*[]envelope.Envelope{&f.Joins, &f.Bindings, &f.Abandons} {
-		if *list, err = unite(*list); err != nil {
+		united, err := unite(*list)
+		if err != nil {
 			return File{}, err
 		}
+		*list = envelopes(united)
 	}
 	slices.SortFunc(f.Logs, compareLogs)
 	f.Logs = slices.CompactFunc(f.Logs, func(a, b bundle.DIDLog) bool { return compareLogs(a, b) == 0 })
@@ -140,23 +141,39 @@ func compareLogs(a, b bundle.DIDLog) int {
 		bytes.Compare(a.Log, b.Log), bytes.Compare(a.Witness, b.Witness))
 }
 
-// unite keeps one envelope per id, with the signatures of all, in order of id.
-func unite(list []envelope.Envelope) ([]envelope.Envelope, error) {
-	byID := map[envelope.ID]int{}
+// inOrder is an envelope with what orders it, computed once.
+type inOrder struct {
+	envelope.Envelope
+	id  string
+	seq uint64 // charters alone
+}
+
+func envelopes(list []inOrder) []envelope.Envelope {
 	var out []envelope.Envelope
+	for _, n := range list {
+		out = append(out, n.Envelope)
+	}
+	return out
+}
+
+// unite keeps one envelope per id, with the signatures of all, in order of id.
+func unite(list []envelope.Envelope) ([]inOrder, error) {
+	byID := map[envelope.ID]int{}
+	var out []inOrder
 	for _, e := range list {
-		at, held := byID[e.ID()]
+		id := e.ID()
+		at, held := byID[id]
 		if !held {
-			byID[e.ID()] = len(out)
-			out = append(out, e)
+			byID[id] = len(out)
+			out = append(out, inOrder{Envelope: e, id: id.String()})
 			continue
 		}
-		out[at] = out[at].With(e.Signatures...)
+		out[at].Envelope = out[at].With(e.Signatures...)
 		if len(out[at].Signatures) > envelope.MaxSignatures {
-			return nil, fmt.Errorf("more than %d signatures on %s", envelope.MaxSignatures, e.ID())
+			return nil, fmt.Errorf("more than %d signatures on %s", envelope.MaxSignatures, id)
 		}
 	}
-	slices.SortFunc(out, func(a, b envelope.Envelope) int { return cmp.Compare(a.ID().String(), b.ID().String()) })
+	slices.SortFunc(out, func(a, b inOrder) int { return cmp.Compare(a.id, b.id) })
 	return out, nil
 }
 

@@ -51,6 +51,26 @@ func CanMediate(b Body, x, y did.DID) bool {
 	return false
 }
 
+// Groups numbers the affiliates: organizations with one number count as one, and
+// those that are absent stand alone. Numbers rise with the lowest DID of a group.
+func Groups(b Body) map[did.DID]int {
+	s := seatsOf(b)
+	var tied []did.DID
+	for _, t := range b.Mediation.Rotating.Ties {
+		tied = append(tied, t.A, t.B)
+	}
+	number := map[did.DID]int{}
+	groups := map[did.DID]int{}
+	for _, d := range sortedOnce(tied) {
+		top := s.of(d)
+		if _, ok := number[top]; !ok {
+			number[top] = len(number) + 1
+		}
+		groups[d] = number[top]
+	}
+	return groups
+}
+
 // seats is who could sit at all, and who belongs together.
 type seats struct {
 	active map[did.DID]bool

@@ -73,6 +73,15 @@ func TestWhoCouldMediate(t *testing.T) {
 	}
 }
 
+func TestGroupsAreTransitive(t *testing.T) {
+	x := sortedOnce([]did.DID{acme.did, vendor.did, arbiter.did, dora.did, eve.did})
+	b := Body{}
+	b.Mediation.Rotating.Ties = []Tie{{x[4], x[3]}, {x[2], x[0]}, {x[0], x[2]}, {x[1], x[4]}}
+	if got, want := Groups(b), map[did.DID]int{x[0]: 1, x[2]: 1, x[1]: 2, x[3]: 2, x[4]: 2}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 // TestRefusedPairsAreThoseWithoutMediators holds the fast count of A8 against the
 // list that a loan is refused by.
 func TestRefusedPairsAreThoseWithoutMediators(t *testing.T) {

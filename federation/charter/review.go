@@ -191,9 +191,9 @@ func (r *Result) step(e envelope.Envelope, released []envelope.Verified[Abandon]
 	var next Chain
 	var t Tally
 	if r.Chain.IsZero() {
-		next, t, err = Genesis(e, k, at)
+		next, t, err = begin(e, b, k, at)
 	} else {
-		next, t, err = r.Chain.Next(e, released, k, at)
+		next, t, err = r.Chain.follow(e, b, released, k, at)
 	}
 	var refused *Refused
 	var parked *Parked
