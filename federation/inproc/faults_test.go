@@ -59,6 +59,20 @@ func (m *member) count(msg string) (n int) {
 	return n
 }
 
+// messages returns what was judged, in order.
+func (m *member) messages() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.heard)
+}
+
+// lines returns what happened, in order.
+func (m *member) lines() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.trace)
+}
+
 func (m *member) say(t *testing.T, msg string) {
 	t.Helper()
 	if err := m.Publish(t.Context(), federation.TopicEvents, []byte(msg)); err != nil {
@@ -120,7 +134,7 @@ func TestCutAndHeal(t *testing.T) {
 		ms[0].say(t, "found")
 		settle()
 		if ms[1].count("lost") != 0 || ms[1].count("found") != 1 {
-			t.Errorf("heard %q", ms[1].heard)
+			t.Errorf("heard %q", ms[1].messages())
 		}
 	})
 }
@@ -132,7 +146,7 @@ func TestOneWay(t *testing.T) {
 		ms[1].say(t, "back")
 		settle()
 		if ms[1].count("there") != 1 || ms[0].count("back") != 0 {
-			t.Errorf("heard %q and %q", ms[1].heard, ms[0].heard)
+			t.Errorf("heard %q and %q", ms[1].messages(), ms[0].messages())
 		}
 		s, err := ms[0].Open(t.Context(), ms[1].ID(), federation.ProtocolSync)
 		if err != nil {
@@ -209,8 +223,8 @@ func TestChances(t *testing.T) {
 				ms[0].say(t, fmt.Sprintf("message %05d", i))
 			}
 			settle()
-			if !c.ok(ms[1].heard) {
-				t.Errorf("%s: heard %d: %.200q", c.name, len(ms[1].heard), ms[1].heard)
+			if !c.ok(ms[1].messages()) {
+				t.Errorf("%s: heard %d: %.200q", c.name, len(ms[1].messages()), ms[1].messages())
 			}
 		})
 	}
@@ -224,7 +238,7 @@ func TestQueueIsBounded(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		if got := len(ms[1].heard); got != queue {
+		if got := len(ms[1].messages()); got != queue {
 			t.Errorf("%d messages waited, cap %d", got, queue)
 		}
 	})
@@ -244,7 +258,7 @@ func TestOversizeSilencesUntilTheWatchdog(t *testing.T) {
 		ms[0].say(t, "heard")
 		settle()
 		if ms[1].count("unheard") != 0 || ms[1].count("heard") != 1 || ms[0].count("the other way") != 1 {
-			t.Errorf("heard %.50q and %.50q", ms[1].heard, ms[0].heard)
+			t.Errorf("heard %.50q and %.50q", ms[1].messages(), ms[0].messages())
 		}
 	})
 }
@@ -292,13 +306,13 @@ func TestScript(t *testing.T) {
 		}
 		want := []string{"0s linked", "1m0s unlinked", "1h1m0s linked"}
 		var got []string
-		for _, l := range ms[1].trace {
+		for _, l := range ms[1].lines() {
 			if l[len(l)-1] == 'd' {
 				got = append(got, l)
 			}
 		}
 		if !slices.Equal(got, want) || ms[1].count("lost") != 0 || ms[1].count("found") != 1 {
-			t.Errorf("trace %q", ms[1].trace)
+			t.Errorf("trace %q", ms[1].lines())
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -321,7 +335,7 @@ func TestOneSeedOneRun(t *testing.T) {
 			}
 			settle()
 			for i, m := range ms {
-				for _, l := range m.trace {
+				for _, l := range m.lines() {
 					trace = append(trace, fmt.Sprint(i, " ", l))
 				}
 			}
