@@ -11,11 +11,9 @@ import (
 
 	"trustnode/did"
 	"trustnode/did/envelope"
+	"trustnode/federation"
 	"trustnode/federation/bundle"
 )
-
-// BindingType is the payload type of a binding, carried here and read elsewhere.
-var BindingType = envelope.TypeOf("binding")
 
 // ErrNoDraft is returned where a file holds no charter.
 var ErrNoDraft = errors.New("file holds no charter")
@@ -101,7 +99,7 @@ func (f *File) addObject(e envelope.Envelope) (err error) {
 	case AbandonType:
 		_, err = envelope.Decode[Abandon](e)
 		f.Abandons = append(f.Abandons, e)
-	case BindingType:
+	case federation.BindingType: // carried here, read by whoever applies the file
 		f.Bindings = append(f.Bindings, e)
 	default:
 		return f.addOther(bundle.Envelope{Envelope: e})

@@ -11,6 +11,7 @@ import (
 
 	"trustnode/did"
 	"trustnode/did/envelope"
+	"trustnode/federation"
 	"trustnode/federation/bundle"
 )
 
@@ -304,7 +305,7 @@ func TestReadFileSkipsAndCountsWhatItDoesNotKnow(t *testing.T) {
 func TestOtherLinesAreCarriedAlong(t *testing.T) {
 	pin := &bundle.Pin{AsOf: envelope.TimeOf(t0), ID: envelope.IDOf(nil), Seq: 3}
 	note := bundle.Body{Body: []byte(`{"a":1}`)}
-	binding := envelope.Envelope{Type: BindingType, Body: []byte(`{"addrs":[]}`)}
+	binding := envelope.Envelope{Type: federation.BindingType, Body: []byte(`{"addrs":[]}`)}
 	f := draft(t)
 	f.Pin, f.Others, f.Bindings = pin, []bundle.Line{note}, []envelope.Envelope{binding}
 	got := reread(t, f)
