@@ -90,8 +90,10 @@ func weigh(cl Claim, c Case, items []ItemReport) ClaimReport {
 		out.Why = "no revocation of this loan with a proven place"
 		return out
 	}
+	counted := map[envelope.ID]bool{} // a request is one act, however many rows answer it
 	for _, row := range items {
-		if rq := act(cl, c, row, *end, items); rq != nil {
+		if rq := act(cl, c, row, *end, items); rq != nil && !counted[rq.ID] {
+			counted[rq.ID] = true
 			out.Acts++
 			out.Items = append(out.Items, row.N, rq.N)
 		}

@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	keyObject = "obj/" // obj/<id>: what, NUL, bytes
-	keyGrant  = "rd/"  // rd/<id>/<did>, or rd/<id>/* for every member: empty value
+	keyObject = "so/" // so/<id>: what, NUL, bytes of a signed object
+	keyGrant  = "rd/" // rd/<id>/<did>, or rd/<id>/* for every member: empty value
 )
 
 // Object is one signed object as received: its DSSE bytes.
