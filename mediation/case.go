@@ -2,6 +2,8 @@ package mediation
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"trustnode/attestation"
@@ -85,11 +87,12 @@ type Case struct {
 	// Beyond names what this version does not know how to decide, or "".
 	Beyond string
 
-	terms Terms
-	ready map[did.DID]int
-	skips int
-	spent map[did.DID]bool // candidates that had their turn
-	filed time.Time
+	terms  Terms
+	ready  map[did.DID]int
+	skips  int
+	spent  map[did.DID]bool // candidates that had their turn
+	filed  time.Time
+	passed map[State]time.Time // deadlines that silence has passed, by state
 }
 
 // Handed is a manifest a party handed in; the body may not be held here.
@@ -131,8 +134,8 @@ func (e *TooLate) Error() string {
 	return fmt.Sprintf("%s was due at %s", e.Kind, e.Deadline.UTC().Format(time.RFC3339))
 }
 
-// May says whether who may make a move of this kind now: nil, or *NotYours, *NotNow.
-// Fold ignores what May refuses.
+// May says whether who may make a move of this kind now: nil, or *NotYours, *NotNow,
+// *TooLate. Fold ignores what May refuses.
 func (c Case) May(who did.DID, kind attestation.Type) error {
 	mine, states := c.rule(kind)
 	if mine == nil {
@@ -141,9 +144,12 @@ func (c Case) May(who did.DID, kind attestation.Type) error {
 	if !mine(who) {
 		return &NotYours{kind}
 	}
+	if slices.Contains(states, c.State) {
+		return nil
+	}
 	for _, s := range states {
-		if s == c.State {
-			return nil
+		if at, late := c.passed[s]; late {
+			return &TooLate{kind, at}
 		}
 	}
 	return &NotNow{kind, c.State}
@@ -174,19 +180,15 @@ func (c Case) rule(kind attestation.Type) (func(did.DID) bool, []State) {
 	return nil, nil
 }
 
-// Next says where silence leads and when, grace included. Zero time: nowhere.
+// Next says to which state silence leads, and when: right after that time, grace
+// included. Zero time: nowhere.
 func (c Case) Next() (State, time.Time) {
 	if c.Deadline.IsZero() {
 		return "", time.Time{}
 	}
 	at := c.Deadline.Add(Grace)
-	switch c.State {
-	case Filed, Evidence, Drawing, Deliberation:
-		return Drawing, at
-	case Ruled:
-		return Final, at
-	case Final:
-		return Enforced, at
-	}
-	return "", time.Time{}
+	n := c
+	n.spent = maps.Clone(c.spent)
+	n.silent(at)
+	return n.State, at
 }

@@ -37,7 +37,12 @@ func (c Case) Check(r Ruling) []Fault {
 		}
 		if why := finding(cl, f); why != "" {
 			add("bounds", "%s", why)
+		} else if why := c.admitted(cl, f); why != "" {
+			add("bounds", "%s", why)
 		}
+	}
+	if !r.Verdict.IsZero() {
+		add("verdict", "the ruling cites a verdict, and no jury sat")
 	}
 	if why := outcomeFits(r.Outcome, proven, len(r.Claims)); why != "" {
 		add("outcome", "%s", why)
@@ -66,6 +71,18 @@ func finding(cl Claim, f Finding) string {
 		return fmt.Sprintf("claim %d (%s, %d acts) allows %d..%d, the ruling says %d", cl.N, cl.Code, f.Acts, b.Lo, b.Hi, f.Severity/1000)
 	}
 	return ""
+}
+
+// admitted holds a finding to what the answer admits: proven, at the lower edge.
+func (c Case) admitted(cl Claim, f Finding) string {
+	if c.Replies[cl.N] != "admit" {
+		return ""
+	}
+	b, err := band(cl.Code, cl.Acts)
+	if err != nil || f.Result == "proven" && f.Acts == cl.Acts && f.Severity == b.Lo*1000 {
+		return ""
+	}
+	return fmt.Sprintf("claim %d was admitted: %d acts, proven at %d", cl.N, cl.Acts, b.Lo)
 }
 
 func outcomeFits(o string, proven, all int) string {

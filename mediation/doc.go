@@ -10,6 +10,6 @@
 // It is pure: no store, clock or socket. It knows no lending types; whoever holds
 // the objects says what each exhibit shows.
 //
-// The rungs neutral and rotating are known; a case whose ladder reaches a rung that
-// needs a draw, a jury, a panel or a contract stays at that rung and says so.
+// The rung neutral is decided. A case whose ladder reaches a rung that needs a draw, a
+// jury, a panel or a contract, and has somebody to fill it, stays at that rung and says so.
 package mediation

@@ -14,7 +14,8 @@ import (
 // cases are ignored; order and repeats do not matter. It is total: it never fails or
 // panics. Without a valid filing the case has no state.
 func Fold(t Terms, facts []attestation.Fact, asOf time.Time) Case {
-	c := Case{terms: t, Replies: map[uint64]string{}, Facts: map[uint64]attestation.Facts{}, ready: map[did.DID]int{}, spent: map[did.DID]bool{}}
+	c := Case{terms: t, Replies: map[uint64]string{}, Facts: map[uint64]attestation.Facts{},
+		ready: map[did.DID]int{}, spent: map[did.DID]bool{}, passed: map[State]time.Time{}}
 	facts = once(facts)
 	open, ok := c.filing(facts, asOf)
 	if !ok {
@@ -35,18 +36,34 @@ func Fold(t Terms, facts []attestation.Fact, asOf time.Time) Case {
 // move is a fact with the time that counts.
 type move struct {
 	attestation.Fact
-	at time.Time
+	at   time.Time
+	word bool // the time is its signer's own word: nobody could have witnessed it
 }
 
 func (m move) event() attestation.Event { return m.Event.Body() }
 
-// once drops repeats and orders by organization and index.
+// once orders by organization and index and drops repeats: of one event, that at its
+// lowest index, with its body where any copy has it.
 func once(in []attestation.Fact) []attestation.Fact {
-	out := slices.Clone(in)
-	slices.SortFunc(out, func(a, b attestation.Fact) int {
-		return cmp.Or(cmp.Compare(a.Event.Body().Org.String(), b.Event.Body().Org.String()), cmp.Compare(a.Index, b.Index))
+	sorted := slices.Clone(in)
+	slices.SortStableFunc(sorted, func(a, b attestation.Fact) int {
+		held := func(f attestation.Fact) int { return min(len(f.Body), 1) }
+		return cmp.Or(cmp.Compare(a.Event.Body().Org.String(), b.Event.Body().Org.String()), cmp.Compare(a.Index, b.Index),
+			cmp.Compare(held(b), held(a)), compareSeen(a.Witnessed, b.Witnessed))
 	})
-	return slices.CompactFunc(out, func(a, b attestation.Fact) bool { return a.Event.ID() == b.Event.ID() })
+	seen := map[envelope.ID]bool{}
+	return slices.DeleteFunc(sorted, func(f attestation.Fact) bool {
+		was := seen[f.Event.ID()]
+		seen[f.Event.ID()] = true
+		return was
+	})
+}
+
+// compareSeen puts the copy first that was seen earlier, so that repeats do not matter.
+func compareSeen(a, b []attestation.Seen) int {
+	return slices.CompareFunc(a, b, func(x, y attestation.Seen) int {
+		return cmp.Or(x.At.Compare(y.At), cmp.Compare(x.Org.String(), y.Org.String()))
+	})
 }
 
 // filing finds the dispute and opens the case: of repeated filings the least (t, id).
@@ -59,15 +76,14 @@ func (c *Case) filing(facts []attestation.Fact, asOf time.Time) (move, bool) {
 			continue
 		}
 		d, err := ParseDispute(f.Body)
-		if err != nil || envelope.IDOf(f.Body) != e.Body || !c.terms.governs(d) || c.terms.MayFile(e.Org, d.Against) != "" {
+		if err != nil || envelope.IDOf(f.Body) != e.Body || !c.terms.admits(d, e.Org) {
 			continue
 		}
-		at, ok := c.when(f, e.Org, d.Against)
-		if !ok || at.After(asOf) {
+		m, ok := c.when(f, e.Org, d.Against)
+		if !ok || m.at.After(asOf) {
 			continue
 		}
-		m := move{f, at}
-		if !found || at.Before(best.at) || at.Equal(best.at) && e.Body.String() < best.event().Body.String() {
+		if !found || m.at.Before(best.at) || m.at.Equal(best.at) && f.Event.ID().String() < best.Event.ID().String() {
 			best, found = m, true
 			c.ID, c.Dispute, c.Claimant, c.Respondent = e.Body, d, e.Org, d.Against
 		}
@@ -84,17 +100,16 @@ func (c *Case) filing(facts []attestation.Fact, asOf time.Time) (move, bool) {
 // outside both houses. Where no such member exists the event's at counts, and the case
 // says that it is unwitnessed; where one exists and has not cosigned, the event has no
 // time yet.
-func (c *Case) when(f attestation.Fact, a, b did.DID) (time.Time, bool) {
+func (c *Case) when(f attestation.Fact, a, b did.DID) (move, bool) {
 	own := f.Event.Body().Org
-	counts := func(o did.DID) bool { return !c.terms.sameGroup(o, own) && c.terms.outside(o, a, b) }
+	counts := func(o did.DID) bool { return !c.terms.sameGroup(o, own) && c.terms.Neither(o, a, b) }
 	if at, ok := f.SeenOutside(counts); ok {
-		return at.Time(), true
+		return move{Fact: f, at: at.Time()}, true
 	}
-	if slices.ContainsFunc(c.terms.Members, func(m Member) bool { return counts(m.Org) }) {
-		return time.Time{}, false
+	if slices.ContainsFunc(c.terms.Members, func(m Member) bool { return m.Active && counts(m.Org) }) {
+		return move{}, false
 	}
-	c.Unwitnessed = true
-	return f.Event.Body().At.Time(), true
+	return move{f, f.Event.Body().At.Time(), true}, true
 }
 
 // moves gives every other fact of the case that has a time, in the order it is taken.
@@ -110,11 +125,9 @@ func (c *Case) moves(facts []attestation.Fact, open move, asOf time.Time) []move
 			c.ignore(f, "too_many")
 			continue
 		}
-		at, ok := c.when(f, c.Claimant, c.Respondent)
-		if !ok || at.After(asOf) {
-			continue
+		if m, ok := c.when(f, c.Claimant, c.Respondent); ok && !m.at.After(asOf) {
+			out = append(out, m)
 		}
-		out = append(out, move{f, at})
 	}
 	slices.SortStableFunc(out, func(a, b move) int {
 		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.event().Org.String(), b.event().Org.String()), cmp.Compare(a.Index, b.Index))
@@ -165,6 +178,7 @@ func (c *Case) ignore(f attestation.Fact, why string) {
 
 func (c *Case) took(m move) {
 	e := m.event()
+	c.Unwitnessed = c.Unwitnessed || m.word
 	c.Events = append(c.Events, Taken{m.Event.ID(), e.Type, e.Org, m.Index, m.at})
 }
 
@@ -176,67 +190,102 @@ func (c *Case) enter(s State, at time.Time, within time.Duration) {
 	}
 }
 
-// silence applies everything that waiting until `now` leads to.
+// silence applies everything that waiting until now leads to. What comes right at a
+// deadline with its grace is in time, so silence has its effect after it.
 func (c *Case) silence(now time.Time) {
-	for {
-		to, at := c.Next()
-		if to == "" || now.Before(at) {
+	for !c.Deadline.IsZero() {
+		at := c.Deadline.Add(Grace)
+		if !now.After(at) {
 			return
 		}
-		switch c.State {
-		case Filed:
-			c.Defaulted = true
-			c.nextRung(at)
-		case Evidence:
-			c.nextRung(at)
-		case Drawing, Deliberation:
-			c.skip(at, true)
-		case Ruled:
-			c.enter(Final, at, c.terms.Enforce)
-		case Final:
-			c.enter(Enforced, at, 0)
-		}
+		c.passed[c.State] = c.Deadline
+		c.silent(at)
 	}
 }
 
-// nextRung goes to the first rung after the current one. A rung that this version cannot
-// fill is stayed at and named.
+// silent is what silence leads to in the state of the case.
+func (c *Case) silent(at time.Time) {
+	switch c.State {
+	case Filed:
+		c.Defaulted = true
+		c.nextRung(at)
+	case Evidence:
+		c.nextRung(at)
+	case Drawing:
+		if !c.Mediator.IsZero() { // who sits and was struck by nobody goes on
+			c.enter(Deliberation, at, c.terms.Decide)
+			return
+		}
+		c.skip(at)
+	case Deliberation:
+		c.skip(at)
+	case Ruled:
+		c.enter(Final, at, c.terms.Enforce)
+	case Final:
+		c.enter(Enforced, at, 0)
+	}
+}
+
+// nextRung goes to the first rung after the current one that somebody could sit on. One
+// that this version cannot fill is stayed at and named.
 func (c *Case) nextRung(at time.Time) {
 	i := slices.Index(c.terms.Ladder, c.Rung) + 1
 	c.Candidate, c.Mediator, c.skips, c.Place = did.DID{}, did.DID{}, 0, 0
-	if i >= len(c.terms.Ladder) {
-		c.enter(Unresolved, at, 0)
-		return
-	}
-	c.Rung = c.terms.Ladder[i]
-	if c.Rung != "neutral" {
-		c.Beyond = "rung " + c.Rung
-		c.enter(Drawing, at, 0)
-		return
-	}
-	c.seatNext(at)
-}
-
-// seatNext offers the seat to the next candidate of the rung, or goes on to the next rung.
-func (c *Case) seatNext(at time.Time) {
-	for i, o := range c.terms.candidates(c.Rung, c.Claimant, c.Respondent) {
-		if !c.spent[o] && c.skips < maxSkips {
-			c.Candidate, c.Mediator, c.Place = o, did.DID{}, uint64(i)
-			c.enter(Drawing, at, c.terms.Ack)
+	for _, rung := range c.terms.Ladder[i:] {
+		c.Rung = rung
+		switch {
+		case rung == "neutral":
+			if c.offer(at) {
+				return
+			}
+		case rung == "rotating" && c.free() < 1, rung == "panel" && c.free() < panelSeats:
+			// Nobody left: next rung, never an empty seat.
+		default:
+			c.Beyond = "rung " + rung
+			c.enter(Drawing, at, 0)
 			return
 		}
 	}
-	c.nextRung(at)
+	c.enter(Unresolved, at, 0)
 }
 
-// skip passes a seat on: after silence, a recusal or a missed ruling.
-func (c *Case) skip(at time.Time, counts bool) {
-	if c.Beyond != "" {
-		return
+// free counts who could be drawn.
+func (c *Case) free() int {
+	n := 0
+	for _, o := range c.terms.candidates(c.terms.pool(), c.Claimant, c.Respondent) {
+		if !c.spent[o] {
+			n++
+		}
 	}
+	return n
+}
+
+// offer offers the seat to the next candidate of the rung neutral, or says that the rung
+// is over.
+func (c *Case) offer(at time.Time) bool {
+	if c.skips >= maxSkips {
+		return false
+	}
+	for i, o := range c.terms.candidates(c.terms.Neutral, c.Claimant, c.Respondent) {
+		if !c.spent[o] {
+			c.Candidate, c.Mediator, c.Place = o, did.DID{}, uint64(i)
+			c.enter(Drawing, at, c.terms.Ack)
+			return true
+		}
+	}
+	return false
+}
+
+// pass gives the seat to the next candidate.
+func (c *Case) pass(at time.Time) {
 	c.spent[c.Candidate] = true
-	if counts {
-		c.skips++
+	if !c.offer(at) {
+		c.nextRung(at)
 	}
-	c.seatNext(at)
+}
+
+// skip is pass after silence or two rulings; three of them end a rung.
+func (c *Case) skip(at time.Time) {
+	c.skips++
+	c.pass(at)
 }

@@ -23,4 +23,6 @@ const (
 	MaxOpen = 3
 	// maxSkips end a rung.
 	maxSkips = 3
+	// panelSeats is how many a panel needs.
+	panelSeats = 3
 )

@@ -29,7 +29,7 @@ func (c *Case) take(m move) bool {
 	case "ruling.seated":
 		ok = c.seated(m)
 	case "ruling.recused":
-		c.skip(m.at, true)
+		c.pass(m.at)
 		ok = true
 	case "ruling.issued":
 		ok = c.ruled(m)
@@ -120,7 +120,9 @@ func (c *Case) admit(m move) {
 			continue
 		}
 		r.Claims = append(r.Claims, Finding{Acts: cl.Acts, N: cl.N, Result: "proven", Severity: b.Lo * 1000})
-		r.Remedies = append(r.Remedies, Remedy{Claim: cl.N, Do: "score", N: uint64(len(r.Remedies)) + 1})
+		if slices.Contains(c.Dispute.Relief, "score") {
+			r.Remedies = append(r.Remedies, Remedy{Claim: cl.N, Do: "score", N: uint64(len(r.Remedies)) + 1})
+		}
 	}
 	c.Decision = &Decision{Ruling: r, ID: m.event().Body, Event: m.Event.ID(), By: m.event().Org, At: m.at, Admitted: true}
 	c.enter(Final, m.at, c.terms.Enforce)
@@ -160,7 +162,7 @@ func (c *Case) equivocated(m move) bool {
 	}
 	c.Void = append(c.Void, c.Decision.Event, m.Event.ID())
 	c.Decision = nil
-	c.skip(m.at, true)
+	c.skip(m.at)
 	return true
 }
 

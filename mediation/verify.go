@@ -31,9 +31,11 @@ type Exhibit struct {
 	Request  envelope.ID // of a row or receipt: the request it answers; of a request: its own id
 	Lender   did.DID     // lending agent
 	Borrower did.DID     // borrowing agent
+	Org      did.DID     // whose agent signed it
 	Op       string      // of a row or request
 	Refused  string      // of a row: the code it was denied with; "" for granted
-	At       time.Time   // as its signer states; never decides alone
+	Granted  bool        // of a receipt: it is one of a granted answer
+	At       time.Time   // as its signer states; it only narrows
 	Place    *Where      // where the log holds it
 }
 
@@ -85,7 +87,7 @@ func weigh(cl Claim, c Case, items []ItemReport) ClaimReport {
 		out.Why = "no mechanical check of this code in this version"
 		return out
 	}
-	end := revokedAt(cl, c, items)
+	end := revocation(cl, c, items)
 	if end == nil {
 		out.Why = "no revocation of this loan with a proven place"
 		return out
@@ -110,31 +112,46 @@ func weigh(cl Claim, c Case, items []ItemReport) ClaimReport {
 	return out
 }
 
-// revokedAt is the log index of the revocation of the claim's loan, if proven.
-func revokedAt(cl Claim, c Case, items []ItemReport) *uint64 {
-	for _, it := range items {
-		if it.By == c.Claimant && it.Kind == "revocation" && it.Grade == Proven && it.Perm == cl.Perm && it.Place != nil && it.Place.Org == c.Claimant {
-			return &it.Place.Index
+// revocation is the first of the claim's loan that is proven in the claimant's log.
+func revocation(cl Claim, c Case, items []ItemReport) *ItemReport {
+	var first *ItemReport
+	for i, it := range items {
+		fits := it.By == c.Claimant && it.Kind == "revocation" && it.Grade == Proven && it.Perm == cl.Perm && it.Place != nil && it.Place.Org == c.Claimant
+		if fits && (first == nil || it.Place.Index < first.Place.Index) {
+			first = &items[i]
 		}
 	}
-	return nil
+	return first
 }
 
+// skew is how far a borrower's clock may be behind its lender's, as a lender accepts it.
+const skew = 60 * time.Second
+
 // act is one read after the end: a row of the lender's log that lies after the
-// revocation, and the borrower's own signed request that the row answers.
-func act(cl Claim, c Case, row ItemReport, end uint64, items []ItemReport) *ItemReport {
+// revocation, and the borrower's own signed request that the row answers. A request the
+// borrower dated before the end, or one that the lender also signed a granted answer to,
+// is none: a lender cannot make an act of an old request by writing a new row.
+func act(cl Claim, c Case, row, end ItemReport, items []ItemReport) *ItemReport {
 	fits := row.By == c.Claimant && row.Kind == "row" && row.Grade == Proven && row.Perm == cl.Perm && row.Refused == "revoked" &&
-		row.Place != nil && row.Place.Org == c.Claimant && row.Place.Index > end
-	if !fits {
+		row.Place != nil && row.Place.Org == c.Claimant && row.Place.Index > end.Place.Index
+	if !fits || granted(row.Request, items) {
 		return nil
 	}
 	i := slices.IndexFunc(items, func(it ItemReport) bool {
-		return it.Kind == "readrequest" && it.Grade == Proven && it.ID == row.Request && it.Perm == cl.Perm && it.Borrower == cl.Subject
+		return it.Kind == "readrequest" && it.Grade == Proven && it.ID == row.Request && it.Perm == cl.Perm &&
+			it.Borrower == cl.Subject && it.Org == c.Respondent && !it.At.Before(end.At.Add(-skew))
 	})
 	if i < 0 {
 		return nil
 	}
 	return &items[i]
+}
+
+// granted says whether the lender signed a granted answer to a request.
+func granted(request envelope.ID, items []ItemReport) bool {
+	return slices.ContainsFunc(items, func(it ItemReport) bool {
+		return it.Kind == "receipt" && it.Granted && it.Request == request && (it.Grade == Proven || it.Grade == Attested)
+	})
 }
 
 func sortedUnique(in []uint64) []uint64 {
