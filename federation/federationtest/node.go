@@ -186,6 +186,7 @@ func soon(ok func() bool) bool {
 
 // Judge implements federation.Handler.
 func (n *node) Judge(_ context.Context, from federation.PeerID, _ federation.Topic, msg []byte) federation.Verdict {
+	defer n.enter()()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.judged[string(msg)] = append(n.judged[string(msg)], from)

@@ -8,7 +8,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
-	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 )
 
 // dialer keeps a link to one admitted peer. libp2p does not: a peer that came
@@ -17,12 +16,13 @@ type dialer struct {
 	host   host.Host
 	to     peer.ID
 	cancel context.CancelFunc
+	aim    func()        // makes the address book ready
 	again  chan struct{} // try soon: new addresses, or the peer was heard of
 	down   chan struct{} // the link is gone
 }
 
-func newDialer(h host.Host, to peer.ID, cancel context.CancelFunc) *dialer {
-	return &dialer{host: h, to: to, cancel: cancel, again: make(chan struct{}, 1), down: make(chan struct{}, 1)}
+func newDialer(h host.Host, to peer.ID, cancel context.CancelFunc, aim func()) *dialer {
+	return &dialer{host: h, to: to, cancel: cancel, aim: aim, again: make(chan struct{}, 1), down: make(chan struct{}, 1)}
 }
 
 func poke(c chan struct{}) {
@@ -94,9 +94,7 @@ func (d *dialer) hold(ctx context.Context) bool {
 func (d *dialer) dial(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	if s, ok := d.host.Network().(*swarm.Swarm); ok {
-		s.Backoff().Clear(d.to) // the waits are ours
-	}
+	d.aim()
 	// Nil means little: the other side may still refuse. Hello tells.
 	_ = d.host.Connect(ctx, peer.AddrInfo{ID: d.to})
 }

@@ -53,6 +53,19 @@ func (g *gate) admitted(p peer.ID) bool {
 	return ok
 }
 
+// id returns the id of an admitted peer, without parsing it again.
+func (g *gate) id(p peer.ID) (federation.PeerID, bool) {
+	f, ok := g.find(p)
+	return f.ID, ok
+}
+
+func (g *gate) find(p peer.ID) (federation.Peer, bool) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	f, ok := g.peers[p]
+	return f, ok
+}
+
 func (g *gate) list() []peer.ID {
 	g.mu.RLock()
 	defer g.mu.RUnlock()

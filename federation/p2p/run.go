@@ -24,7 +24,7 @@ type run struct {
 	ctx   context.Context
 	h     federation.Handler
 	links *federation.Links
-	wg    sync.WaitGroup // dialers and calls of Serve
+	wg    sync.WaitGroup // dialers, and calls of Serve and Judge
 
 	mu      sync.Mutex
 	done    bool                // guarded by mu; nothing may be added to wg
@@ -120,15 +120,28 @@ func (r *run) gossiping() *gossip {
 	return r.gossip
 }
 
+// begin counts a call into the Handler, which ends with r.wg.Done. It reports
+// false where the run is over.
+func (r *run) begin() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.done {
+		return false
+	}
+	r.wg.Add(1)
+	return true
+}
+
 // judge asks the Handler. What this node publishes was judged before.
 func (r *run) judge(ctx context.Context, from peer.ID, m *pubsub.Message) pubsub.ValidationResult {
 	if from == r.t.host.ID() {
 		return pubsub.ValidationAccept
 	}
-	id, err := toPeerID(from)
-	if err != nil {
+	id, ok := r.t.gate.id(from)
+	if !ok || !r.begin() {
 		return pubsub.ValidationIgnore
 	}
+	defer r.wg.Done()
 	switch r.h.Judge(ctx, id, federation.Topic(m.GetTopic()), m.GetData()) {
 	case federation.Accept:
 		return pubsub.ValidationAccept
@@ -190,7 +203,7 @@ func (r *run) dial(p peer.ID) {
 		return
 	}
 	ctx, cancel := context.WithCancel(r.ctx)
-	d := newDialer(r.t.host, p, cancel)
+	d := newDialer(r.t.host, p, cancel, func() { r.t.aim(p) })
 	r.dialers[p] = d
 	var wait time.Duration
 	if cmp.Compare(r.t.host.ID(), p) > 0 {
@@ -223,7 +236,7 @@ func (r *run) drop(p peer.ID) {
 }
 
 func (r *run) up(p peer.ID) {
-	if id, err := toPeerID(p); err == nil && r.t.gate.admitted(p) {
+	if id, ok := r.t.gate.id(p); ok {
 		r.links.Up(id)
 		if !r.t.gate.admitted(p) { // Admit ran meanwhile
 			r.links.Down(id)

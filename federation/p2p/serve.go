@@ -41,13 +41,10 @@ func (r *run) admitStream(s network.Stream, p federation.Protocol) (release func
 	if release, ok = r.t.slots.Take(from, p); !ok {
 		return nil, from, false
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.done {
+	if !r.begin() {
 		release()
 		return nil, from, false
 	}
-	r.wg.Add(1)
 	return release, from, true
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/peerstore"
 	"github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 
 	"trustnode/federation"
 )
@@ -124,7 +125,7 @@ func (t *Transport) Admit(ctx context.Context, peers []federation.Peer) error {
 	t.admitting.Lock()
 	defer t.admitting.Unlock()
 	was := t.gate.set(next)
-	t.addresses(was, next)
+	t.forget(was, next)
 	for _, p := range t.host.Network().Peers() {
 		// A peer met before it was bound is met anew: gossipsub looks at a peer
 		// once, when its link comes up.
@@ -159,21 +160,27 @@ func (t *Transport) table(peers []federation.Peer) (map[peer.ID]federation.Peer,
 	return m, nil
 }
 
-// addresses makes the address book what the bindings say.
-func (t *Transport) addresses(was, next map[peer.ID]federation.Peer) {
-	book := t.host.Peerstore()
+// forget removes from the address book who is not admitted any more.
+func (t *Transport) forget(was, next map[peer.ID]federation.Peer) {
 	for p := range was {
 		if _, ok := next[p]; !ok {
-			book.ClearAddrs(p)
-			book.RemovePeer(p)
+			t.host.Peerstore().ClearAddrs(p)
+			t.host.Peerstore().RemovePeer(p)
 		}
 	}
-	for p, info := range next {
-		if slices.Equal(was[p].Addrs, info.Addrs) {
-			continue
-		}
-		book.ClearAddrs(p)
-		book.AddAddrs(p, dialable(info.Addrs), peerstore.PermanentAddrTTL)
+}
+
+// aim makes the address book say of p what its binding says, and nothing that p
+// or another told on the way, and ends the waits of libp2p: they are ours.
+func (t *Transport) aim(p peer.ID) {
+	info, ok := t.gate.find(p)
+	if !ok || t.host.Network().Connectedness(p) == network.Connected {
+		return
+	}
+	t.host.Peerstore().ClearAddrs(p)
+	t.host.Peerstore().AddAddrs(p, dialable(info.Addrs), peerstore.PermanentAddrTTL)
+	if s, ok := t.host.Network().(*swarm.Swarm); ok {
+		s.Backoff().Clear(p)
 	}
 }
 
@@ -224,6 +231,7 @@ func (t *Transport) Open(ctx context.Context, to federation.PeerID, p federation
 		}
 		octx = network.WithNoDial(octx, "not admitted")
 	}
+	t.aim(id)
 	s, err := t.host.NewStream(octx, id, protocolID(p))
 	switch {
 	case ctx.Err() != nil:

@@ -75,8 +75,8 @@ func (r *run) inspect(now time.Time) {
 	}
 	var linked []peer.ID
 	for _, p := range r.t.gate.list() {
-		id, err := toPeerID(p)
-		if err != nil {
+		id, ok := r.t.gate.id(p)
+		if !ok {
 			continue
 		}
 		if c := r.connected(p); c != r.links.Has(id) {
