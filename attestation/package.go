@@ -33,7 +33,7 @@ type packageWire struct {
 	Entries    []string    `json:"entries"`
 	Federation envelope.ID `json:"federation"`
 	From       uint64      `json:"from"`
-	Note       string      `json:"note"`
+	Note       string      `json:"note" text:"multiline"`
 	Rest       string      `json:"rest"`
 }
 

@@ -91,25 +91,28 @@ type Object func(ctx context.Context, id envelope.ID) (kid string, key did.Publi
 // holds is the place, such as Term.Holds at an index.
 func (k Keys) Agents(open Object, holds func(Term) error) envelope.KeySource {
 	return envelope.KeySourceFunc(func(ctx context.Context, signer did.DID, kid string) (did.Key, error) {
-		last := fmt.Errorf("%w: %s was never issued", envelope.ErrUnknownKey, signer)
+		out := fmt.Errorf("%w: %s was never issued", envelope.ErrUnknownKey, signer)
+		inForce := false // what a term in force lacks says more than that others are over
 		for _, t := range slices.Backward(k.terms) {
 			if t.Agent != signer {
 				continue
 			}
-			key, err := t.key(ctx, open, holds, kid)
+			err := holds(t)
 			if err == nil {
-				return key, nil
+				var key did.Key
+				if key, err = t.key(ctx, open, kid); err == nil {
+					return key, nil
+				}
+				inForce, out = true, err
+			} else if !inForce {
+				out = err
 			}
-			last = err
 		}
-		return did.Key{}, last
+		return did.Key{}, out
 	})
 }
 
-func (t Term) key(ctx context.Context, open Object, holds func(Term) error, kid string) (did.Key, error) {
-	if err := holds(t); err != nil {
-		return did.Key{}, err
-	}
+func (t Term) key(ctx context.Context, open Object, kid string) (did.Key, error) {
 	named, pub, err := open(ctx, t.ID)
 	if err != nil {
 		return did.Key{}, err
