@@ -1,0 +1,100 @@
+// Package httpapi answers: what can be asked of this node over HTTP, and who may ask?
+//
+// It serves three kinds of callers: anyone (identity, health, scores), a borrower's agent
+// by its own signed request, and the operator by bearer token. Handlers translate; they
+// decide nothing. Errors are RFC 9457 problems with a stable code, OpenAPI 3.1 stands at
+// /openapi.json and is made from the handlers. The package also holds the JSON types and
+// the client that commands use.
+package httpapi
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"trustnode/node/fault"
+)
+
+// Limits of the server.
+const (
+	maxOperatorBody = 16 << 20 // bytes of an operator's JSON
+	maxReadBody     = 32 << 10 // bytes of a borrower's call: two compact objects
+	bodyTimeout     = 30 * time.Second
+	// ReadHeaderTimeout, IdleTimeout and MaxHeaderBytes are for the http.Server around it.
+	ReadHeaderTimeout = 10 * time.Second
+	IdleTimeout       = 2 * time.Minute
+	MaxHeaderBytes    = 32 << 10
+)
+
+// operatorOnly marks a route of the operator.
+var operatorOnly = []map[string][]string{{"operator": {}}}
+
+// server is the state behind the handlers.
+type server struct {
+	Services
+	token [sha256.Size]byte
+	log   *slog.Logger
+}
+
+// New returns the handler of every route. token is the operator's.
+func New(s Services, token, version string, log *slog.Logger) http.Handler {
+	mux := http.NewServeMux()
+	cfg := huma.DefaultConfig("trustnode", version)
+	cfg.Info.Description = "The node an organization runs to lend memory to partners' agents."
+	cfg.CreateHooks = nil // answers carry no $schema links: they are what was asked for and nothing else
+	cfg.DocsPath, cfg.SchemasPath = "", ""
+	cfg.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"operator": {Type: "http", Scheme: "bearer", Description: "DIR/operator.token"},
+	}
+	api := humago.New(mux, cfg)
+	srv := &server{Services: s, token: sha256.Sum256([]byte(token)), log: log}
+	api.UseMiddleware(srv.authorize(api), noStore)
+	srv.public(api, mux)
+	srv.borrower(api)
+	srv.operator(api)
+	return srv.logged(mux)
+}
+
+// authorize refuses the operator's routes without the operator's token, before any body
+// is read.
+func (s *server) authorize(api huma.API) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		if len(ctx.Operation().Security) == 0 || s.isOperator(ctx.Header("Authorization")) {
+			next(ctx)
+			return
+		}
+		d := fault.New(fault.Unauthenticated, "token", "this route is the operator's").WithHint("send the text of DIR/operator.token as bearer token")
+		writeProblem(api, ctx, d)
+	}
+}
+
+// isOperator compares hashes, so that time tells nothing of the token.
+func (s *server) isOperator(header string) bool {
+	text, ok := strings.CutPrefix(header, "Bearer ")
+	sum := sha256.Sum256([]byte(text))
+	return ok && subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1
+}
+
+// noStore keeps answers about loans and memory out of caches on the way.
+func noStore(ctx huma.Context, next func(huma.Context)) {
+	if strings.HasPrefix(ctx.Operation().Path, "/api/") {
+		ctx.SetHeader("Cache-Control", "no-store")
+	}
+	next(ctx)
+}
+
+// logged writes one line per request at debug: method, route, status, never a body or a
+// query.
+func (s *server) logged(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		h.ServeHTTP(w, r)
+		s.log.DebugContext(r.Context(), "http", "method", r.Method, "route", r.Pattern, "took", time.Since(start))
+	})
+}
