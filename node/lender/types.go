@@ -1,0 +1,149 @@
+package lender
+
+import (
+	"io"
+	"time"
+
+	"trustnode/did"
+	"trustnode/did/envelope"
+	"trustnode/federation/lending"
+	"trustnode/node/memory"
+)
+
+// Config is what an operator may change. The zero Config is the default.
+type Config struct {
+	// RequirePact refuses a loan to another organization without a pact.
+	RequirePact bool
+	// ReadsPerSecond is what one borrower may ask; 0 is DefaultRate.
+	ReadsPerSecond int
+	// Queue is how many calls may be under way; 0 is DefaultQueue.
+	Queue int
+}
+
+// AddInput asks for one entry, by the operator's hand.
+type AddInput struct {
+	Agent     string // own agent in whose place it goes, by name or DID
+	Project   string // empty: the agent's; else it must be the agent's, or becomes it
+	Statement string
+	Kind      string // empty: observation
+	Tags      []string
+}
+
+// ImportInput asks to bring in a file.
+type ImportInput struct {
+	Agent   string // own agent in whose place it goes, by name or DID
+	Project string // as in AddInput
+	Format  string // auto (or empty), mcp
+	File    io.Reader
+	DryRun  bool // report only
+}
+
+// TagInput asks to change tags in a project.
+type TagInput struct {
+	Project     string
+	IDs         []string // at most MaxTagged
+	All         bool     // every active and quarantined entry instead
+	Add, Remove []string
+	Release     bool // out of quarantine
+}
+
+// Tagged says what a change of tags did.
+type Tagged struct {
+	Changed  int // entries in a new revision
+	Released int // of these, out of quarantine
+}
+
+// ListInput asks for entries of a project.
+type ListInput struct {
+	Project string
+	Limit   int // 0 or more than memory.MaxList: memory.MaxList
+}
+
+// EntryList is a page of entries, newest first, active and quarantined.
+type EntryList struct {
+	Entries []memory.Entry
+	Total   int // entries in the project
+}
+
+// IssueInput asks for a permission.
+type IssueInput struct {
+	Lender   string   // own agent, by name or DID
+	Borrower string   // DID of an agent, or name of an own one
+	Scope    string   // as people type it
+	Purpose  string   // 1..200 bytes
+	Expires  string   // duration such as 720h or 30d, or a time such as 2026-12-01T10:00:00Z
+	MaxReads uint64   // granted answers
+	Patterns []string // empty: read, the one this version answers
+	Preview  bool     // say what would be lent, issue nothing
+}
+
+// Loan is a permission this node issued and how it stands.
+type Loan struct {
+	ID          envelope.ID // zero in a preview
+	Compact     string      // the permission, to hand to the borrower; empty in a preview
+	Permission  lending.Permission
+	BorrowerOrg did.DID
+	Place       string // what is lent, "tenant/project"
+	Reads, Left uint64
+	State       lending.PermState
+	Revocation  envelope.ID // zero while there is none
+	Issued      envelope.ID // the event loan.issued
+	Matches     uint64      // entries in scope at issue
+	Hygiene     []string    // codes of what could be narrower
+	Words       []string    // one sentence for each code
+}
+
+// Call is one request of a borrower, as it came: the same bytes by every carrier.
+type Call struct {
+	Request    string // compact readrequest
+	Permission string // compact, or empty
+	Send       Sender // for the content; not used by Status
+}
+
+// Sender releases one answer.
+type Sender interface {
+	// Send hands the whole answer to the caller's connection and returns when that
+	// has taken it, or failed.
+	Send(answer []byte) error
+	// Abort makes a Send under way return soon. It may be called more than once, and
+	// when none is under way.
+	Abort()
+}
+
+// Revoked says what a revocation did.
+type Revoked struct {
+	ID    envelope.ID // of the revocation; of the first one where there was one
+	Loan  envelope.ID
+	At    time.Time
+	Reads uint64 // granted before it
+}
+
+// Audit is all that happened under one permission.
+type Audit struct {
+	Loan    Loan
+	Granted uint64
+	GapFree bool // the granted rows are seq 1..Granted, without a hole or repetition
+	Rows    []AuditRow
+	Events  []AuditEvent
+}
+
+// AuditRow is one row, in the order of commit.
+type AuditRow struct {
+	N     uint64 // number among the rows of this node's log; 0 while it is not there
+	ID    envelope.ID
+	Row   lending.Row
+	Body  []byte // canonical bytes
+	Index uint64 // of the audit.rows event that binds it, where Bound
+	Bound bool
+}
+
+// AuditEvent is one event about the loan, by either side.
+type AuditEvent struct {
+	ID        envelope.ID
+	Org       did.DID
+	Index     uint64
+	Type      string
+	At        time.Time
+	Subject   string
+	Witnessed []did.DID // organizations whose cosignature covers it
+}
