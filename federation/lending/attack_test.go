@@ -185,7 +185,6 @@ func TestCheckRefuses(t *testing.T) {
 		{"an end at issue", "expires_at", func() envelope.Body { b := p; b.ExpiresAt = b.IssuedAt; return b }},
 		{"a beginning at the end", "not_before", func() envelope.Body { b := p; b.NotBefore = b.ExpiresAt; return b }},
 		{"caching over a day", "cache_s", func() envelope.Body { b := p; b.CacheS = MaxCacheS + 1; return b }},
-		{"a charter without number", "governing_charter.seq", func() envelope.Body { b := p; b.GoverningCharter = &CharterPin{ID: mustID(goldenRow)}; return b }},
 		{"a cost cap without terms", "cost_cap", func() envelope.Body { b := p; b.Terms = envelope.ID{}; return b }},
 		{"a cost cap with a fraction", "cost_cap.amount", func() envelope.Body { b := p; b.CostCap = &Money{"1.5", "USDC", ""}; return b }},
 		{"a cost cap with a leading zero", "cost_cap.amount", func() envelope.Body { b := p; b.CostCap = &Money{"01", "USDC", ""}; return b }},

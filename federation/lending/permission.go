@@ -56,7 +56,7 @@ type Permission struct {
 // and deadlines. Required between organizations.
 type CharterPin struct {
 	ID  envelope.ID `json:"id"`
-	Seq uint64      `json:"seq"` // from 1
+	Seq uint64      `json:"seq"` // 0 for a genesis
 }
 
 // Money is an amount in whole smallest units of an asset.
@@ -85,7 +85,6 @@ func (p Permission) Check() error {
 		when(!p.ExpiresAt.Time().After(p.IssuedAt.Time()), "expires_at", "not after issued_at"),
 		when(!p.NotBefore.IsZero() && !p.NotBefore.Time().Before(p.ExpiresAt.Time()), "not_before", "not before expires_at"),
 		when(p.CacheS > MaxCacheS, "cache_s", "%d seconds, at most %d", p.CacheS, MaxCacheS),
-		when(p.GoverningCharter != nil && p.GoverningCharter.Seq == 0, "governing_charter.seq", "counts from 1"),
 		checkRevocationURL(p.Revocation),
 		optional("provenance", p.Provenance, ProvenanceAllow),
 		optional("sublend", p.Sublend, SublendAsk),
