@@ -79,22 +79,11 @@ func Effective(p Permission, rq ReadRequest) (Scope, error) {
 // PermState; agents and membership; nonce; kind of use, purpose, filter;
 // visibility.
 func Decide(st State, rq envelope.Verified[ReadRequest], p envelope.Verified[Permission], f Found, at time.Time) (Next, error) {
-	d := decision{st: st, rq: rq.Body(), p: p.Body(), rqID: rq.ID(), pID: p.ID(), f: f, at: at, op: rq.Body().Op}
-	if err := d.called(); err != nil {
-		return Next{}, err
-	}
-	if den := d.request(OpRead); den != nil {
-		return d.deny(den, nil)
-	}
+	d := newDecision(st, rq, p, at)
+	d.f = f
 	replayed := st.Nonce.Replays(rq, at)
-	if replayed {
-		d.op = OpReplay
-	}
-	if den, r := d.permission(replayed); den != nil {
-		return d.deny(den, r)
-	}
-	if den := d.use(replayed); den != nil {
-		return d.deny(den, nil)
+	if next, done, err := d.before(replayed); done || err != nil {
+		return next, err
 	}
 	if f.Replay != replayed {
 		return Next{}, ErrMoved
@@ -105,11 +94,49 @@ func Decide(st State, rq envelope.Verified[ReadRequest], p envelope.Verified[Per
 	return d.grant()
 }
 
+// DecideFailed is Decide for a read that could not be evaluated, for the reason that den
+// tells, such as a cursor of another question: what Decide asks before it looks at what
+// was found decides first, then den.
+func DecideFailed(st State, rq envelope.Verified[ReadRequest], p envelope.Verified[Permission], den *Denial, at time.Time) (Next, error) {
+	d := newDecision(st, rq, p, at)
+	if next, done, err := d.before(st.Nonce.Replays(rq, at)); done || err != nil {
+		return next, err
+	}
+	return d.deny(den, nil)
+}
+
+func newDecision(st State, rq envelope.Verified[ReadRequest], p envelope.Verified[Permission], at time.Time) *decision {
+	return &decision{st: st, rq: rq.Body(), p: p.Body(), rqID: rq.ID(), pID: p.ID(), at: at, op: rq.Body().Op}
+}
+
+// before judges all that does not depend on what was found; done says that it denied.
+func (d *decision) before(replayed bool) (next Next, done bool, err error) {
+	if err := d.called(); err != nil {
+		return Next{}, false, err
+	}
+	if den := d.request(OpRead); den != nil {
+		next, err = d.deny(den, nil)
+		return next, true, err
+	}
+	if replayed {
+		d.op = OpReplay
+	}
+	den, r := d.permission(replayed)
+	if den == nil {
+		den = d.use(replayed)
+	}
+	if den == nil {
+		return Next{}, false, nil
+	}
+	next, err = d.deny(den, r)
+	return next, true, err
+}
+
 // Status answers a request of op status: the state of the permission at at, as
 // a receipt to seal. It counts nothing and leaves no row. Errors are a *Denial,
 // or tell of a wrong call.
 func Status(st State, rq envelope.Verified[ReadRequest], p envelope.Verified[Permission], at time.Time) (Receipt, error) {
-	d := decision{st: st, rq: rq.Body(), p: p.Body(), rqID: rq.ID(), pID: p.ID(), at: at, op: OpStatus}
+	d := newDecision(st, rq, p, at)
 	if err := d.called(); err != nil {
 		return Receipt{}, err
 	}
@@ -345,11 +372,16 @@ func (d *decision) replay() (Next, error) {
 }
 
 // deny makes the decision of a denial. A receipt of its own names the row; that
-// of an earlier answer stays as it was signed.
+// of an earlier answer stays as it was signed. The row of a permission that is not the
+// caller's tells no more of it than one of a permission that is not there.
 func (d *decision) deny(den *Denial, r *Receipt) (Next, error) {
+	scope := d.p.Scope.String()
+	if den.Code == CodeNotFound {
+		scope = ""
+	}
 	row, id, err := MarshalRow(DeniedRow{
 		At: envelope.TimeOf(d.at), Borrower: d.rq.Borrower, Code: string(den.Code), Decision: DecisionDenied, Op: d.op,
-		Perm: d.pID, Purpose: d.rq.Purpose, Reason: den.Reason, Request: d.rqID, Salt: d.st.RowSalt, Scope: d.p.Scope.String(),
+		Perm: d.pID, Purpose: d.rq.Purpose, Reason: den.Reason, Request: d.rqID, Salt: d.st.RowSalt, Scope: scope,
 	})
 	if err != nil {
 		return Next{}, err

@@ -102,12 +102,40 @@ func TestDecideDenies(t *testing.T) {
 	}
 }
 
+// What could not be evaluated is denied for that only where nothing else is wrong.
+func TestDecideFailed(t *testing.T) {
+	cursor := deny(CodeInvalid, "cursor", "", "cursor of another question")
+	c := newCall(t)
+	rq, p := c.sealed(t)
+	n, err := DecideFailed(c.st, rq, p, cursor, c.at)
+	if err != nil || n.Verdict != Denied || n.Denial.Reason != "cursor" || n.Loan != c.st.Loan || n.Receipt != nil {
+		t.Errorf("got %+v, %v, want the denial for the cursor", n, err)
+	}
+	for _, d := range denials {
+		c := newCall(t)
+		d.change(t, c)
+		rq, p := c.sealed(t)
+		n, err := DecideFailed(c.st, rq, p, cursor, c.at)
+		if err != nil || n.Denial == nil || n.Denial.Code != d.code || n.Denial.Reason != d.reason {
+			t.Errorf("%s: got %+v, %v, want %s %q", d.name, n.Denial, err, d.code, d.reason)
+		}
+	}
+	c.st.RevocationsRead = false
+	if _, err := DecideFailed(c.st, rq, p, cursor, c.at); !errors.Is(err, errCall) {
+		t.Errorf("revocations not looked up: got %v", err)
+	}
+}
+
 func checkDeniedRow(t *testing.T, name string, c *call, n Next) {
 	t.Helper()
 	rq, p := c.sealed(t)
+	scope := c.p.Scope.String()
+	if n.Denial.Code == CodeNotFound {
+		scope = "" // a stranger learns nothing of a permission
+	}
 	want := DeniedRow{
 		At: envelope.TimeOf(c.at), Borrower: c.rq.Borrower, Code: string(n.Denial.Code), Reason: n.Denial.Reason, Decision: DecisionDenied,
-		Op: c.rq.Op, Perm: p.ID(), Purpose: c.rq.Purpose, Request: rq.ID(), Salt: salt(9), Scope: c.p.Scope.String(),
+		Op: c.rq.Op, Perm: p.ID(), Purpose: c.rq.Purpose, Request: rq.ID(), Salt: salt(9), Scope: scope,
 	}
 	got, err := ParseRow(n.Row)
 	if err != nil || got != Row(want) || n.RowID != envelope.IDOf(n.Row) {

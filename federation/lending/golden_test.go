@@ -51,6 +51,7 @@ func TestGoldenRows(t *testing.T) {
 		{"row-revoke", "zQmekMV3rNXYixKyWkZ2p6bZMkpLcfG6mDnZZYPC1TpheEX", RevokeRow{}},
 		{"row-denied", "zQmXc4mX2o1EwVCnS3E4NaPbuNRejnjfzEh9DU6kHqaFWM8", DeniedRow{}},
 		{"row-replay", "zQmTNg6DQfMfXBawwBs2NafqnjmHsaGzcGAZGV3kKfNUvux", ReplayRow{}},
+		{"row-import", "zQmfEtPVkpcx9wy5yT9CHcXr3Czaq3p2pkRuwrNvhN7FLHW", ImportRow{}},
 		{"row-received", "zQmemcK37FuVcshaMoCqfHdUAGLmYBcuoiiQd2wSXmsP9zQ", ReceivedRow{}},
 		{"row-ended", "zQmTi8fTAPfjWSJdphcYT4zkdhNKeYYmDgDRgf2ymHjV27G", EndedRow{}},
 	} {

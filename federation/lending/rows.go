@@ -10,6 +10,7 @@ import (
 // Ops of rows that are not ops of a request.
 const (
 	OpIssue    = "issue"
+	OpImport   = "import" // entries were brought in
 	OpReplay   = "replay"
 	OpRevoke   = "revoke"
 	OpReceived = "received" // the borrower's: an answer was handed out
@@ -24,7 +25,7 @@ const (
 
 // Row is one line of an audit trail: a canonical JSON object that a receipt and
 // the log bind by its hash. It is one of GrantedRow, DeniedRow, ReplayRow,
-// IssueRow, RevokeRow, ReceivedRow and EndedRow.
+// IssueRow, RevokeRow, ImportRow, ReceivedRow and EndedRow.
 type Row interface {
 	// Check holds the row to its form.
 	Check() error
@@ -114,6 +115,18 @@ type RevokeRow struct {
 	TargetKind string        `json:"target_kind"`
 }
 
+// ImportRow tells that entries were brought into a place, in one transaction of an
+// import.
+type ImportRow struct {
+	At     envelope.Time `json:"at"`
+	By     string        `json:"by"`     // the agent in whose place
+	Count  uint64        `json:"count"`  // entries brought in
+	Format string        `json:"format"` // name of the importer
+	Op     string        `json:"op"`
+	Place  string        `json:"place"` // "tenant/project"
+	Salt   Salt          `json:"salt"`
+}
+
 // ReceivedRow is the borrower's: an answer with this receipt was handed out.
 type ReceivedRow struct {
 	At      envelope.Time `json:"at"`
@@ -143,6 +156,7 @@ func (DeniedRow) row()   {}
 func (ReplayRow) row()   {}
 func (IssueRow) row()    {}
 func (RevokeRow) row()   {}
+func (ImportRow) row()   {}
 func (ReceivedRow) row() {}
 func (EndedRow) row()    {}
 
@@ -205,6 +219,17 @@ func (r RevokeRow) Check() error {
 }
 
 // Check holds the row to its form.
+func (r ImportRow) Check() error {
+	return first(
+		oneOf("op", r.Op, OpImport),
+		bytesIn("by", r.By, 1, did.MaxLongDID),
+		bytesIn("format", r.Format, 1, maxKid),
+		bytesIn("place", r.Place, 1, maxKid),
+		when(r.Count == 0, "count", "nothing was brought in"),
+	)
+}
+
+// Check holds the row to its form.
 func (r ReceivedRow) Check() error {
 	return first(oneOf("op", r.Op, OpReceived), when(r.Seq == 0, "seq", "counts from 1"))
 }
@@ -253,6 +278,8 @@ func ParseRow(b []byte) (Row, error) {
 		return rowOf[IssueRow](b)
 	case op == OpRevoke:
 		return rowOf[RevokeRow](b)
+	case op == OpImport:
+		return rowOf[ImportRow](b)
 	case op == OpReceived:
 		return rowOf[ReceivedRow](b)
 	case op == OpEnded:

@@ -124,6 +124,10 @@ func (st State) permState(p Permission, at time.Time, replayed bool) PermState {
 	return Valid
 }
 
+// PermState returns the state of a permission at at, as a list of loans shows it. What
+// decides over a read is Decide.
+func (st State) PermState(p Permission, at time.Time) PermState { return st.permState(p, at, false) }
+
 // expiry returns the earliest end of the permission and its parents.
 func (st State) expiry(p Permission) envelope.Time {
 	end := p.ExpiresAt
