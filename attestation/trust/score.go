@@ -30,10 +30,11 @@ func Score(p Policy, signals []Signal, w World, who did.DID, v View, asOf time.T
 	a.Dimensions, milli = f.dimensions(who, org)
 	a.Composite = p.composite(milli)
 	mine := f.mine(who, org)
-	a.ConfidenceBP = f.confidence(mine)
 	a.Root = root(mine)
-	a.Disputes, a.Lending = count(own(mine, who, org))
-	a.Tier, a.Gates = f.tier(who, org, a.Composite, own(mine, who, org))
+	about := own(mine, who, org)
+	a.ConfidenceBP = f.confidence(about)
+	a.Disputes, a.Lending = count(about)
+	a.Tier, a.Gates = f.tier(who, org, a.Composite, about)
 	return a
 }
 

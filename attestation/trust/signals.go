@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"math"
 	"slices"
 
 	"trustnode/attestation"
@@ -12,6 +13,7 @@ import (
 const (
 	surfacedWithin = 900        // from seen_at to t
 	clockLead      = 300        // how far a seen_at may lie after t
+	takenAfter     = 604_800    // 7 days from loan.ended until loan.taken stands in for a missing end
 	narrowLoan     = 2_592_000  // 30 days
 	longLoan       = 31_536_000 // 365 days
 	looseReads     = 1_000_000
@@ -24,7 +26,7 @@ var wide = []string{"H1", "H2", "H3", "H4", "H5", "H6", "H10"}
 // own organization has cosigned says nothing yet. ruled names the permissions on which
 // a final ruling found a violation: such a loan was not honored.
 func Signals(facts []attestation.Fact, ruled map[envelope.ID]bool) []Signal {
-	l := loans{orgs: map[did.DID]did.DID{}, by: map[envelope.ID]*loan{}, ruled: ruled}
+	l := loans{orgs: Orgs(facts), own: map[claim]bool{}, by: map[envelope.ID]*loan{}, ruled: ruled}
 	for _, f := range facts {
 		l.read(f)
 	}
@@ -35,27 +37,53 @@ func Signals(facts []attestation.Fact, ruled map[envelope.ID]bool) []Signal {
 	return out
 }
 
+// Orgs says whose each agent is: the organization whose agent.issued for it was seen
+// first by another one; of those that nobody saw yet, the one of the lowest id. A later
+// claim on the same agent changes nothing.
+func Orgs(facts []attestation.Fact) map[did.DID]did.DID {
+	best := map[did.DID]seen{}
+	for _, f := range facts {
+		e := f.Event.Body()
+		var d attestation.AgentIssued
+		if e.Type != "agent.issued" || e.Decode(&d) != nil {
+			continue
+		}
+		at, ok := When(f)
+		if !ok {
+			at = math.MaxInt64
+		}
+		best[d.Agent] = first(best[d.Agent], seen{id: f.Event.ID(), at: at, org: e.Org})
+	}
+	out := make(map[did.DID]did.DID, len(best))
+	for agent, s := range best {
+		out[agent] = s.org
+	}
+	return out
+}
+
+// claim is an organization that says an agent is its own.
+type claim struct{ org, agent did.DID }
+
 // seen is an event with the time that counts.
 type seen struct {
-	id  envelope.ID
-	at  int64
-	org did.DID
+	id   envelope.ID
+	at   int64
+	made int64 // what its signer says, but never later than at
+	org  did.DID
 }
 
 func (s seen) ok() bool { return !s.id.IsZero() }
 
 // loan gathers what the logs say of one permission.
 type loan struct {
-	perm         envelope.ID
-	issues       []issue // anybody may claim to have issued it; only the lender's own counts
-	revokes, end []seen
-	ends         []endSeen
+	issues              []issue // anybody may claim to have issued it; only the lender's own counts
+	revokes, end, taken []seen
+	ends                []endSeen
 }
 
 type issue struct {
 	seen
 	attestation.LoanIssued
-	made int64 // at of the event, seconds since 1970 UTC
 }
 
 // settled is a loan with only what its two sides said.
@@ -63,6 +91,7 @@ type settled struct {
 	issue
 	lender, borrower did.DID // their organizations
 	revoked, ended   seen
+	taken            seen
 	saw              endSeen
 }
 
@@ -73,6 +102,7 @@ type endSeen struct {
 
 type loans struct {
 	orgs  map[did.DID]did.DID
+	own   map[claim]bool
 	by    map[envelope.ID]*loan
 	ruled map[envelope.ID]bool
 }
@@ -99,21 +129,27 @@ func (l *loans) read(f attestation.Fact) {
 		return
 	}
 	e := f.Event.Body()
-	s := seen{f.Event.ID(), at, e.Org}
+	s := seen{id: f.Event.ID(), at: at, made: min(at, e.At.Unix()), org: e.Org}
 	switch e.Type {
 	case "agent.issued":
 		var d attestation.AgentIssued
 		if e.Decode(&d) == nil {
-			l.orgs[d.Agent] = e.Org
+			l.own[claim{e.Org, d.Agent}] = true
 		}
 	case "loan.issued":
 		var d attestation.LoanIssued
 		if e.Decode(&d) == nil {
 			x := l.of(d.Permission)
-			x.issues = append(x.issues, issue{s, d, e.At.Time().Unix()})
+			x.issues = append(x.issues, issue{s, d})
 		}
 	case "loan.revoked", "loan.ended":
 		l.readEnd(e, s)
+	case "loan.taken":
+		var d attestation.LoanTaken
+		if e.Decode(&d) == nil {
+			x := l.of(d.Permission)
+			x.taken = append(x.taken, s)
+		}
 	case "loan.end_seen":
 		var d attestation.LoanEndSeen
 		if e.Decode(&d) == nil {
@@ -142,7 +178,7 @@ func (l *loans) readEnd(e attestation.Event, s seen) {
 
 func (l *loans) of(perm envelope.ID) *loan {
 	if l.by[perm] == nil {
-		l.by[perm] = &loan{perm: perm}
+		l.by[perm] = &loan{}
 	}
 	return l.by[perm]
 }
@@ -160,7 +196,7 @@ func first(a, b seen) seen {
 func (l *loans) settle(x *loan) (settled, bool) {
 	var out settled
 	for _, i := range x.issues {
-		if l.orgs[i.Lender] == i.org && !l.orgs[i.Borrower].IsZero() && first(out.seen, i.seen) == i.seen {
+		if l.own[claim{i.org, i.Lender}] && !l.orgs[i.Borrower].IsZero() && first(out.seen, i.seen) == i.seen {
 			out.issue = i
 		}
 	}
@@ -169,6 +205,7 @@ func (l *loans) settle(x *loan) (settled, bool) {
 	}
 	out.lender, out.borrower = out.org, l.orgs[out.Borrower]
 	out.revoked, out.ended = firstBy(x.revokes, out.lender), firstBy(x.end, out.lender)
+	out.taken = firstBy(x.taken, out.borrower)
 	for _, e := range x.ends {
 		if e.Verified && e.org == out.borrower && first(out.saw.seen, e.seen) == e.seen {
 			out.saw = e
@@ -203,32 +240,58 @@ func (l *loans) signals(x *loan) []Signal {
 	if s.ended.ok() {
 		out = append(out, s.toBorrower(s.ended, Ended), s.toLender(s.ended, EndedLent))
 	}
+	out = append(out, s.lenderEarns()...)
+	return append(out, l.borrowerEarns(s)...)
+}
+
+// lenderEarns is what the lender earns once the borrower, too, has shown that the loan was
+// one: by its verified word that it saw the end, or, since silence must cost the lender
+// nothing, 7 days after the end by its word that it used the loan.
+func (s settled) lenderEarns() (out []Signal) {
+	if s.revoked.ok() && s.sawEnd() {
+		out = append(out, s.toLender(later(s.saw.seen, s.revoked), "enforced"))
+	} else if s.revoked.ok() && s.silent() {
+		out = append(out, s.toLender(s.standIn(), "enforced"))
+	}
+	if !s.ended.ok() || !s.narrow() {
+		return out
+	}
 	if s.saw.ok() {
-		out = append(out, l.afterEnd(s)...)
+		return append(out, s.toLender(later(s.saw.seen, s.ended), "lent_narrow"))
+	}
+	if s.silent() {
+		out = append(out, s.toLender(s.standIn(), "lent_narrow"))
 	}
 	return out
 }
 
-// afterEnd is what both sides earn once the borrower has said, verified, that it saw the end.
-func (l *loans) afterEnd(s settled) (out []Signal) {
-	if s.revoked.ok() {
-		both := later(s.saw.seen, s.revoked)
-		out = append(out, s.toLender(both, "enforced"))
-		if late := s.saw.at - s.saw.SeenAt.Time().Unix(); late <= surfacedWithin && late >= -clockLead {
-			out = append(out, s.toBorrower(both, "surfaced"))
-		}
+// borrowerEarns is what the borrower earns by saying that it saw the end.
+func (l *loans) borrowerEarns(s settled) (out []Signal) {
+	if !s.saw.ok() {
+		return nil
 	}
-	if !s.ended.ok() {
-		return out
+	late := s.saw.at - s.saw.SeenAt.Unix()
+	if s.revoked.ok() && s.sawEnd() && late <= surfacedWithin && late >= -clockLead {
+		out = append(out, s.toBorrower(later(s.saw.seen, s.revoked), "surfaced"))
 	}
-	pair := later(s.saw.seen, s.ended)
-	if !l.ruled[s.Permission] {
-		out = append(out, s.toBorrower(pair, "honored"))
-	}
-	if s.narrow() {
-		out = append(out, s.toLender(pair, "lent_narrow"))
+	if s.ended.ok() && !l.ruled[s.Permission] {
+		out = append(out, s.toBorrower(later(s.saw.seen, s.ended), "honored"))
 	}
 	return out
+}
+
+// sawEnd says whether what the borrower saw lies after the revocation: nobody sees an end
+// before there is one.
+func (s settled) sawEnd() bool {
+	return s.saw.ok() && s.saw.SeenAt.Unix() >= s.revoked.made-clockLead
+}
+
+// silent says whether the borrower used the loan and never said that it saw its end.
+func (s settled) silent() bool { return s.ended.ok() && s.taken.ok() && !s.saw.ok() }
+
+// standIn is the borrower's loan.taken at the time from which it counts as the end.
+func (s settled) standIn() seen {
+	return seen{id: s.taken.id, at: max(s.taken.at, s.ended.at+takenAfter), org: s.taken.org}
 }
 
 func (s settled) toLender(e seen, c Code) Signal {
@@ -240,7 +303,7 @@ func (s settled) toBorrower(e seen, c Code) Signal {
 }
 
 // later is the event that completed a pair: its time is when both are known.
-func later(a, b seen) seen { return seen{a.id, max(a.at, b.at), a.org} }
+func later(a, b seen) seen { return seen{id: a.id, at: max(a.at, b.at), org: a.org} }
 
 func (s settled) loose() bool {
 	return slices.Contains(s.Hygiene, "H1") && slices.Contains(s.Hygiene, "H2") || s.MaxReads > looseReads || s.lasts() > longLoan
@@ -251,4 +314,4 @@ func (s settled) narrow() bool {
 }
 
 // lasts is the length of a loan in seconds, from the event that issued it.
-func (s settled) lasts() int64 { return s.ExpiresAt.Time().Unix() - s.made }
+func (s settled) lasts() int64 { return s.ExpiresAt.Unix() - s.made }
