@@ -163,6 +163,17 @@ func Refuse(rq envelope.Verified[ReadRequest], den *Denial, scope Scope, at time
 	return d.deny(den, nil)
 }
 
+// Stranger makes the decision over a request for a permission that this node does not
+// know, or that is not the caller's: the two look alike. ours says that the request is
+// addressed to an agent of this node.
+func Stranger(rq envelope.Verified[ReadRequest], ours, timeTrusted bool, at time.Time, rowSalt Salt) (Next, error) {
+	d := decision{st: State{RowSalt: rowSalt, TimeTrusted: timeTrusted}, rq: rq.Body(), rqID: rq.ID(), pID: rq.Body().Perm, at: at, op: rq.Body().Op}
+	if ours {
+		d.p.Lender = d.rq.Aud
+	}
+	return d.deny(d.request(d.rq.Op), nil)
+}
+
 // Unknown is the denial for a permission that is not known, or not the
 // caller's: the two look alike.
 func Unknown() *Denial {

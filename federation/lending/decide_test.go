@@ -126,6 +126,31 @@ func TestDecideFailed(t *testing.T) {
 	}
 }
 
+func TestStranger(t *testing.T) {
+	c := newCall(t)
+	rq, _ := c.sealed(t)
+	for _, s := range []struct {
+		name          string
+		ours, trusted bool
+		at            time.Time
+		code          Code
+	}{
+		{"a request for an agent of this node", true, true, c.at, CodeNotFound},
+		{"a request for somebody else", false, true, c.at, CodeUnauthenticated},
+		{"a request that is too old", true, true, c.at.Add(time.Hour), CodeClockSkew},
+		{"a request while no time is trusted", true, false, c.at.Add(time.Hour), CodeNotFound},
+	} {
+		n, err := Stranger(rq, s.ours, s.trusted, s.at, salt(9))
+		if err != nil || n.Verdict != Denied || n.Denial.Code != s.code || n.Receipt != nil || n.Nonce != nil {
+			t.Errorf("%s: got %+v, %v, want %s", s.name, n, err, s.code)
+		}
+		row, err := ParseRow(n.Row)
+		if got, ok := row.(DeniedRow); err != nil || !ok || got.Scope != "" || got.Code != string(s.code) || got.Request != rq.ID() {
+			t.Errorf("%s: row %+v, %v", s.name, row, err)
+		}
+	}
+}
+
 func checkDeniedRow(t *testing.T, name string, c *call, n Next) {
 	t.Helper()
 	rq, p := c.sealed(t)

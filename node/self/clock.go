@@ -48,3 +48,11 @@ func (c *Clock) Behind() time.Duration {
 	defer c.mu.Unlock()
 	return max(0, c.last.Sub(c.now()))
 }
+
+// Last returns the last moment shown: what is known of the time while the wall clock is
+// not to be trusted.
+func (c *Clock) Last() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last
+}
