@@ -1,0 +1,115 @@
+package casefile
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"trustnode/attestation"
+	attlog "trustnode/attestation/log"
+	"trustnode/did/envelope"
+	"trustnode/federation/bundle"
+)
+
+// line is one line of a file after the header.
+type line struct {
+	bundle.Line
+	n   int    // from 1; the header is line 1
+	raw []byte // without its newline
+}
+
+// file is a bundle split into lines, each canonical and in its place.
+type file struct {
+	header bundle.Header
+	lines  []line
+}
+
+// split reads the lines of a case file. Errors are *Fault.
+func split(b []byte) (file, error) {
+	head, rest, ok := bytes.Cut(b, []byte("\n"))
+	h, err := bundle.ParseHeader(head)
+	if !ok || err != nil {
+		return file{}, fault(1, "not the header of a bundle")
+	}
+	f := file{header: h}
+	for n := 2; len(rest) > 0; n++ {
+		var raw []byte
+		if raw, rest, ok = bytes.Cut(rest, []byte("\n")); !ok {
+			return file{}, fault(n, "the last line does not end with a newline")
+		}
+		l, err := bundle.ParseLine(raw)
+		if err != nil {
+			return file{}, fault(n, "%v", err)
+		}
+		next := line{l, n, raw}
+		if len(f.lines) > 0 && compare(f.lines[len(f.lines)-1], next) >= 0 {
+			return file{}, fault(n, "%s is not in its place, or stands twice", l.Kind())
+		}
+		f.lines = append(f.lines, next)
+	}
+	return f, nil
+}
+
+// compare is the order in which a bundle is written: by kind, id and bytes.
+func compare(a, b line) int {
+	return cmp.Or(cmp.Compare(a.Kind(), b.Kind()), cmp.Compare(place(a.Line), place(b.Line)), bytes.Compare(a.raw, b.raw))
+}
+
+// place is what orders lines of one kind.
+func place(l bundle.Line) string {
+	switch l := l.(type) {
+	case bundle.DIDLog:
+		return fmt.Sprintf("%s\x00%020d", l.DID, l.From)
+	case bundle.Envelope:
+		return string(l.Type) + "\x00" + l.ID().String()
+	case bundle.Entry:
+		return attestation.Entry(l.Entry).ID().String()
+	case bundle.Body:
+		return l.ID().String()
+	case bundle.Row:
+		return fmt.Sprintf("%s\x00%020d", l.Event, l.Index)
+	}
+	return ""
+}
+
+// root commits to every line but the header: the RFC 6962 root over them, without their
+// newlines. It is the second id a case file is about.
+func (f file) root() envelope.ID {
+	leaves := make([]tlog.Hash, len(f.lines))
+	for i, l := range f.lines {
+		leaves[i] = tlog.RecordHash(l.raw)
+	}
+	return attlog.RootOf(leaves)
+}
+
+// about gives the case of a file, once its header is that of a case file and commits to
+// exactly these lines.
+func (f file) about() (envelope.ID, error) {
+	if len(f.header.About) != 2 || f.header.Pin != nil {
+		return envelope.ID{}, fault(1, "the header is not about a case and the lines below it")
+	}
+	if f.header.About[1] != f.root() {
+		return envelope.ID{}, fault(1, "the lines below are not the ones the header was written over: one was dropped, added or changed")
+	}
+	return f.header.About[0], nil
+}
+
+// encode writes lines as the file of a case.
+func encode(about envelope.ID, lines []bundle.Line) ([]byte, error) {
+	bare, err := bundle.Encode(bundle.Header{}, lines...)
+	if err != nil {
+		return nil, err
+	}
+	f, err := split(bare)
+	if err != nil {
+		return nil, err
+	}
+	header, err := bundle.EncodeHeader(bundle.Header{About: []envelope.ID{about, f.root()}})
+	if err != nil {
+		return nil, err
+	}
+	_, rest, _ := bytes.Cut(bare, []byte("\n"))
+	return append(append(header, '\n'), rest...), nil
+}

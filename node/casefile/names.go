@@ -1,0 +1,143 @@
+package casefile
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"trustnode/did"
+	"trustnode/did/didwebvh"
+	"trustnode/did/envelope"
+	"trustnode/federation/charter"
+	"trustnode/federation/lending"
+)
+
+// short is how a report names an organization: the domain and path of a did:webvh, any
+// other DID in full.
+func short(d did.DID) string {
+	if d.Method() != didwebvh.Method {
+		return d.String()
+	}
+	_, domain, ok := strings.Cut(d.ID(), ":")
+	if !ok {
+		return d.String()
+	}
+	return domain
+}
+
+// org is short, unless two members go by one domain: then nobody is named by it.
+func (s Set) org(d did.DID) string {
+	name, n := short(d), 0
+	for _, m := range s.Chain.Head().Members {
+		if short(m.DID) == name {
+			n++
+		}
+	}
+	if n == 1 {
+		return name
+	}
+	return d.String()
+}
+
+// agent names an agent with its organization.
+func (s Set) agentName(d did.DID) string {
+	for _, a := range s.agentsByID() {
+		if a.Body().Agent == d {
+			return "agent " + strconv.Quote(a.Body().Name) + " of " + s.org(a.Body().Org)
+		}
+	}
+	return d.String()
+}
+
+func (s Set) agentsByID() []agent {
+	var out []agent
+	for _, a := range s.agents {
+		out = append(out, a)
+	}
+	slices.SortFunc(out, func(a, b agent) int { return cmp.Compare(a.line, b.line) })
+	return out
+}
+
+// sortedRows gives the rows by organization, position and leaf.
+func (s Set) sortedRows() []row {
+	var out []row
+	for _, r := range s.rows {
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b row) int {
+		return cmp.Or(cmp.Compare(a.entry.event().Org.String(), b.entry.event().Org.String()),
+			cmp.Compare(a.entry.Index, b.entry.Index), cmp.Compare(a.index, b.index))
+	})
+	return out
+}
+
+// sortedObjects gives the objects in the order of their lines.
+func (s Set) sortedObjects() []object {
+	var out []object
+	for _, o := range s.objects {
+		out = append(out, o)
+	}
+	slices.SortFunc(out, func(a, b object) int { return cmp.Compare(a.line, b.line) })
+	return out
+}
+
+// requestOf is the request a row answers.
+func requestOf(r lending.Row) envelope.ID {
+	switch b := r.(type) {
+	case lending.GrantedRow:
+		return b.Request
+	case lending.DeniedRow:
+		return b.Request
+	case lending.ReplayRow:
+		return b.Request
+	}
+	return envelope.ID{}
+}
+
+// dated is when an object says it was signed.
+func dated(o object) time.Time {
+	switch b := o.body.(type) {
+	case lending.Permission:
+		return b.IssuedAt.Time()
+	case lending.Revocation:
+		return b.At.Time()
+	case lending.ReadRequest:
+		return b.At.Time()
+	case lending.Receipt:
+		return b.At.Time()
+	}
+	return time.Time{}
+}
+
+func number(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// thousands writes a number with separators.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// points writes thousandths of a point.
+func points(milli uint64) string {
+	if milli%1000 == 0 {
+		return number(milli / 1000)
+	}
+	return strconv.FormatFloat(float64(milli)/1000, 'f', 3, 64)
+}
+
+// quote shows a text of a peer on one line, cut where it is long.
+func quote(s string) string {
+	if len(s) > maxText {
+		s = strings.ToValidUTF8(s[:maxText], "") + "…"
+	}
+	return strconv.Quote(s)
+}
+
+func fingerprint(s Set) string { return charter.Fingerprint(s.Chain.Federation()) }

@@ -1,0 +1,190 @@
+package casefile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"trustnode/attestation"
+	"trustnode/attestation/audit"
+	"trustnode/attestation/history"
+	"trustnode/did"
+	"trustnode/did/envelope"
+	"trustnode/did/keyring"
+	"trustnode/federation/bundle"
+	"trustnode/federation/charter"
+	"trustnode/federation/lending"
+)
+
+// bodiesOf gathers the bodies and gives each event its own.
+func (p *opener) bodiesOf() error {
+	for l, b := range of[bundle.Body](p) {
+		p.bodies[b.ID()] = held{b.Body, l.n}
+	}
+	for i := range p.Entries {
+		if b, ok := p.bodies[p.Entries[i].event().Body]; ok {
+			p.Entries[i].Body = b.body
+		}
+	}
+	return nil
+}
+
+// agentObjects opens every agent object under the organization's key at the index of the
+// agent.issued that names it.
+func (p *opener) agentObjects() error {
+	for l, e := range of[bundle.Envelope](p) {
+		if e.Type != keyring.AgentType {
+			continue
+		}
+		v, err := p.openAgent(e.Envelope)
+		if err != nil {
+			return fault(l.n, "agent object %s: %v", e.ID(), err)
+		}
+		p.agents[v.ID()] = agent{v, l.n}
+	}
+	return nil
+}
+
+func (p *opener) openAgent(e envelope.Envelope) (envelope.Verified[keyring.Agent], error) {
+	a, err := envelope.Decode[keyring.Agent](e)
+	if err != nil {
+		return envelope.Verified[keyring.Agent]{}, err
+	}
+	t, ok := p.keys[a.Org].Term(e.ID())
+	if !ok {
+		return envelope.Verified[keyring.Agent]{}, fmt.Errorf("no agent.issued of %s in the file names it", short(a.Org))
+	}
+	if t.Agent != a.Agent || t.Name != a.Name || t.Serial != a.Serial {
+		return envelope.Verified[keyring.Agent]{}, fmt.Errorf("%s %d issued another agent, name or serial under its id", short(a.Org), t.From)
+	}
+	return keyring.OpenAgent(p.ctx, e, p.keys[a.Org].At(t.From))
+}
+
+// auditRows holds every row to the root of its audit.rows event.
+func (p *opener) auditRows() error {
+	for l, r := range of[bundle.Row](p) {
+		id := envelope.IDOf(r.Row)
+		e, ok := p.byID[r.Event]
+		var d attestation.AuditRows
+		if !ok || e.event().Type != "audit.rows" || e.event().Decode(&d) != nil {
+			return fault(l.n, "row %s: no audit.rows event %s is in the file", id, r.Event)
+		}
+		proof := audit.RowProof{Row: r.Row, Event: r.Event, Index: r.Index, Size: r.Size, Path: hashes(r.Path)}
+		if err := proof.Check(d.Root); err != nil {
+			return fault(l.n, "row %s does not lead to the root of %s %d: %v", id, short(e.event().Org), e.Index, err)
+		}
+		content, err := lending.ParseRow(r.Row)
+		if err != nil {
+			return fault(l.n, "row %s: %v", id, err)
+		}
+		if other, twice := p.rows[id]; twice {
+			return fault(l.n, "row %s stands in line %d already", id, other.line)
+		}
+		p.rows[id] = row{content, id, e, r.Index, l.n}
+	}
+	return nil
+}
+
+func hashes(b []byte) []tlog.Hash {
+	var out []tlog.Hash
+	for ; len(b) >= tlog.HashSize; b = b[tlog.HashSize:] {
+		out = append(out, tlog.Hash(b[:tlog.HashSize]))
+	}
+	return out
+}
+
+// signed opens every other object under the key of the agent that signed it.
+func (p *opener) signed() error {
+	for l, e := range of[bundle.Envelope](p) {
+		var o object
+		var err error
+		switch e.Type {
+		case charter.Type, keyring.AgentType:
+			continue
+		case lending.PermissionType:
+			o, err = openObject[lending.Permission](p, e.Envelope)
+		case lending.RevocationType:
+			o, err = openObject[lending.Revocation](p, e.Envelope)
+		case lending.ReadRequestType:
+			o, err = openObject[lending.ReadRequest](p, e.Envelope)
+		case lending.ReceiptType:
+			o, err = openObject[lending.Receipt](p, e.Envelope)
+		default:
+			return fault(l.n, "%s is no part of a case file", e.Type)
+		}
+		if err != nil {
+			return fault(l.n, "%s %s: %v", e.Type.What(), e.ID(), err)
+		}
+		if other, twice := p.objects[o.id]; twice {
+			return fault(l.n, "%s stands in line %d already", o.id, other.line)
+		}
+		o.line = l.n
+		p.objects[o.id] = o
+	}
+	return nil
+}
+
+// openObject opens an object under the key of its signer, in whatever term: whether the
+// place of the object lies in that term is part of its grade.
+func openObject[T envelope.Body](p *opener, e envelope.Envelope) (object, error) {
+	body, err := envelope.Decode[T](e)
+	if err != nil {
+		return object{}, err
+	}
+	signer, kid := body.Signer()
+	last := fmt.Errorf("its signer %s is no agent of anybody in the file", signer)
+	for _, org := range p.agentOrgs(signer) {
+		v, err := envelope.Open[T](p.ctx, e, p.keys[org].Agents(p.agentKey, func(history.Term) error { return nil }))
+		if err == nil {
+			return object{id: v.ID(), body: v.Body(), signer: signer, org: org, kid: kid}, nil
+		}
+		last = err
+	}
+	return object{}, last
+}
+
+// agentOrgs lists the organizations that issued an agent object for d.
+func (s Set) agentOrgs(d did.DID) []did.DID {
+	var out []did.DID
+	for _, e := range s.Entries {
+		if o := e.event().Org; !slices.Contains(out, o) && len(s.keys[o].Terms(d)) > 0 {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// agentKey implements history.Object over the agent objects of the file.
+func (s Set) agentKey(_ context.Context, id envelope.ID) (string, did.PublicKey, error) {
+	a, ok := s.agents[id]
+	if !ok {
+		return "", did.PublicKey{}, fmt.Errorf("agent object %s is not in the file", id)
+	}
+	return a.Body().Key.Kid, a.Body().Key.Pub, nil
+}
+
+// stood says whether the key of an object's signer stood in a term that holds.
+func (s Set) stood(o object, holds func(history.Term) error) error {
+	_, err := s.keys[o.org].Agents(s.agentKey, holds).Key(context.Background(), o.signer, o.kid)
+	return err
+}
+
+// seenFirst is when an organization other than the log's own first saw an entry: the
+// time of what it anchors.
+func seenFirst(e Entry) (envelope.Time, bool) {
+	return e.SeenOutside(func(o did.DID) bool { return o != e.event().Org })
+}
+
+// times says when the entries of a log were first seen by another organization.
+func (s Set) times(org did.DID) history.Times {
+	return func(index uint64) (envelope.Time, bool) {
+		for _, e := range s.Entries {
+			if e.event().Org == org && e.Index == index {
+				return seenFirst(e)
+			}
+		}
+		return envelope.Time{}, false
+	}
+}

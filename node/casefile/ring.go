@@ -1,0 +1,125 @@
+package casefile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"trustnode/attestation/history"
+	"trustnode/did"
+	"trustnode/did/didkey"
+	"trustnode/did/keyring"
+	"trustnode/did/pins"
+)
+
+// endOfTime judges DID logs before the newest statement of a file is known: what they
+// say of the future is then part of it.
+var endOfTime = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// ring is what a file knows of DIDs. It implements history.Versions.
+type ring struct {
+	*keyring.Ring
+	now time.Time
+}
+
+var _ history.Versions = (*ring)(nil)
+
+func newRing() *ring {
+	r := &ring{now: endOfTime}
+	r.Ring = keyring.New(keyring.Memory(), pins.Memory(), func() time.Time { return r.now })
+	return r
+}
+
+// Keys implements history.Versions.
+func (r *ring) Keys(ctx context.Context, d did.DID, version string) (map[string]did.PublicKey, error) {
+	kids, err := r.kids(ctx, d, version)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", history.ErrUnknownVersion, err)
+	}
+	src := r.AtSource(version)
+	out := map[string]did.PublicKey{}
+	for _, kid := range kids {
+		if key, err := src.Key(ctx, d, kid); err == nil {
+			out[kid] = key.Public
+		}
+	}
+	return out, nil
+}
+
+// kids lists the fragments a version has under assertionMethod.
+func (r *ring) kids(ctx context.Context, d did.DID, version string) ([]string, error) {
+	if d.Method() == didkey.Method {
+		k, err := didkey.Key(d)
+		return []string{k.Multikey()}, err
+	}
+	h, err := r.History(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	v, ok := h.ByID(version)
+	if !ok {
+		return nil, fmt.Errorf("%s has no version %.80s here", d, version)
+	}
+	var out []string
+	for _, id := range v.Document.Listed(did.AssertionMethod) {
+		out = append(out, strings.TrimPrefix(id, v.Document.ID().String()+"#"))
+	}
+	return out, nil
+}
+
+// Known implements history.Versions.
+func (r *ring) Known(ctx context.Context, d did.DID) ([]string, error) {
+	if d.Method() == didkey.Method {
+		return []string{did.StaticVersion}, nil
+	}
+	h, err := r.History(ctx, d)
+	if errors.Is(err, keyring.ErrAbsent) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for n := 1; n <= h.Len(); n++ {
+		v, _ := h.At(n)
+		out = append(out, v.ID)
+	}
+	return out, nil
+}
+
+const witnessService = "TrustnodeWitness"
+
+// witness returns the keys whose cosignatures count for d: those of the witness service
+// of any version, for a cosignature stays what it was when the key is replaced.
+func (r *ring) witness(d did.DID) []did.PublicKey {
+	h, err := r.History(context.Background(), d)
+	if err != nil {
+		return nil
+	}
+	var out []did.PublicKey
+	for n := 1; n <= h.Len(); n++ {
+		v, _ := h.At(n)
+		for _, s := range v.Document.Services() {
+			if !slices.Contains(s.Types, witnessService) {
+				continue
+			}
+			for _, at := range s.Endpoints {
+				if k, err := witnessKey(at); err == nil && !slices.Contains(out, k) {
+					out = append(out, k)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func witnessKey(endpoint string) (did.PublicKey, error) {
+	d, err := did.Parse(endpoint)
+	if err != nil {
+		return did.PublicKey{}, err
+	}
+	return didkey.Key(d)
+}

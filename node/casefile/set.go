@@ -1,0 +1,197 @@
+package casefile
+
+import (
+	"context"
+	"slices"
+
+	"trustnode/attestation"
+	"trustnode/attestation/history"
+	attlog "trustnode/attestation/log"
+	"trustnode/did"
+	"trustnode/did/envelope"
+	"trustnode/did/keyring"
+	"trustnode/federation/bundle"
+	"trustnode/federation/charter"
+	"trustnode/federation/lending"
+)
+
+// Set is everything a case file holds, verified. It is made by Open alone.
+type Set struct {
+	Case    envelope.ID
+	Chain   charter.Chain
+	Newest  envelope.Time // the newest statement in the file
+	Entries []Entry       // by organization and index
+	Pinned  bool          // the fingerprint that was given fits the genesis
+
+	file   envelope.ID // id of the file's bytes
+	bytes  int
+	header int // lines in all
+	fed    string
+
+	ring    *ring
+	keys    map[did.DID]history.Keys
+	byID    map[envelope.ID]*Entry
+	bodies  map[envelope.ID]held
+	rows    map[envelope.ID]row
+	objects map[envelope.ID]object
+	agents  map[envelope.ID]agent
+}
+
+// Entry is an event under a signed head.
+type Entry struct {
+	attestation.Fact
+	Head attestation.Head // of the note that proves it
+	line int
+	kid  string
+}
+
+// event is the body of the event.
+func (e Entry) event() attestation.Event { return e.Event.Body() }
+
+// held is a body with its line.
+type held struct {
+	body []byte
+	line int
+}
+
+// row is an audit row under its audit.rows event.
+type row struct {
+	lending.Row
+	id    envelope.ID
+	entry *Entry
+	index uint64
+	line  int
+}
+
+// object is a permission, revocation, read request or receipt.
+type object struct {
+	id     envelope.ID
+	line   int
+	body   any     // Permission, Revocation, ReadRequest or Receipt
+	signer did.DID // the agent
+	org    did.DID // whose agent it is
+	kid    string
+}
+
+// agent is an agent object.
+type agent struct {
+	envelope.Verified[keyring.Agent]
+	line int
+}
+
+// opener verifies a file step by step.
+type opener struct {
+	Set
+	ctx   context.Context
+	lines []line
+	used  map[int]bool
+	last  map[did.DID]int // newest DID log line of each DID
+	notes map[string]note // verified notes by text
+}
+
+// note is a verified note.
+type note struct {
+	attlog.Note
+	seen []attestation.Seen
+}
+
+// open verifies the bytes of a case file. Every step either finds all that it looks at
+// true, or fails the file with the line.
+func open(ctx context.Context, b []byte, o Options) (Set, error) {
+	f, err := split(b)
+	if err != nil {
+		return Set{}, err
+	}
+	p := &opener{ctx: ctx, lines: f.lines, used: map[int]bool{}, last: map[did.DID]int{}, notes: map[string]note{}}
+	p.Set = Set{file: envelope.IDOf(b), bytes: len(b), header: len(f.lines) + 1, ring: newRing(),
+		keys: map[did.DID]history.Keys{}, byID: map[envelope.ID]*Entry{}, bodies: map[envelope.ID]held{},
+		rows: map[envelope.ID]row{}, objects: map[envelope.ID]object{}, agents: map[envelope.ID]agent{}}
+	if len(f.header.About) > 0 {
+		p.Case = f.header.About[0]
+	}
+	for _, step := range []func() error{p.dids, p.logs, p.charters, p.members, p.bodiesOf, p.agentObjects, p.auditRows, p.signed, p.reach} {
+		if err := ctx.Err(); err != nil {
+			return Set{}, err
+		}
+		if err := step(); err != nil {
+			return Set{}, err
+		}
+	}
+	if _, err := f.about(); err != nil {
+		return Set{}, err
+	}
+	if p.Pinned, err = p.pinned(o); err != nil {
+		return Set{}, err
+	}
+	return p.Set, nil
+}
+
+// pinned compares the genesis with the fingerprint asked for.
+func (p *opener) pinned(o Options) (bool, error) {
+	if o.Fingerprint == "" {
+		if o.Strict {
+			return false, fault(0, "nothing but the file vouches for its genesis %s: a fingerprint is needed", charter.Fingerprint(p.Chain.Federation()))
+		}
+		return false, nil
+	}
+	if err := charter.CheckFingerprint(o.Fingerprint, p.Chain.Federation()); err != nil {
+		return false, fault(0, "the genesis in the file is %s: %v", charter.Fingerprint(p.Chain.Federation()), err)
+	}
+	return true, nil
+}
+
+// of gives the lines of one kind.
+func of[T bundle.Line](p *opener) func(yield func(line, T) bool) {
+	return func(yield func(line, T) bool) {
+		for _, l := range p.lines {
+			if t, ok := l.Line.(T); ok && !yield(l, t) {
+				return
+			}
+		}
+	}
+}
+
+// dids verifies the DID logs, the parts of each in order and without overlap.
+func (p *opener) dids() error {
+	for l, d := range of[bundle.DIDLog](p) {
+		at := 0
+		if _, ok := p.last[d.DID]; ok {
+			v, err := p.ring.Head(p.ctx, d.DID)
+			if err != nil {
+				return fault(l.n, "DID log of %s: %v", d.DID, err)
+			}
+			at = v.Number
+		}
+		if d.From != uint64(at)+1 {
+			return fault(l.n, "DID log of %s goes on at version %d, %d is next", d.DID, d.From, at+1)
+		}
+		if _, err := p.ring.Offer(p.ctx, d.DID, d.Log, d.Witness); err != nil {
+			return fault(l.n, "DID log of %s: %v", d.DID, err)
+		}
+		p.last[d.DID] = l.n
+	}
+	return p.witnessFiles()
+}
+
+// witnessFiles refuses a witness file that proves nothing that had to be witnessed.
+func (p *opener) witnessFiles() error {
+	for l, d := range of[bundle.DIDLog](p) {
+		w, err := p.ring.Witness(p.ctx, d.DID)
+		if err != nil || len(d.Witness) > 0 && !slices.Equal(w, d.Witness) {
+			return fault(l.n, "DID log of %s: its witness file holds what nothing needs", d.DID)
+		}
+		h, err := p.ring.History(p.ctx, d.DID)
+		if err != nil {
+			return fault(l.n, "DID log of %s: %v", d.DID, err)
+		}
+		p.newer(envelope.TimeOf(h.Head().Time))
+	}
+	return nil
+}
+
+// newer moves the newest statement of the file.
+func (p *opener) newer(t envelope.Time) {
+	if !t.IsZero() && t.After(p.Newest) {
+		p.Newest = t
+	}
+}
