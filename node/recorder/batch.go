@@ -44,15 +44,13 @@ func newPlan(r *Recorder, size uint64) *plan {
 	}
 }
 
-// append takes items into the log, as many as one batch holds.
-func (r *Recorder) append(ctx context.Context, items []item) error {
+// append takes items into the log, as many as one batch holds. asked counts
+// the requests for an audit.rows that were made before the items were read.
+func (r *Recorder) append(ctx context.Context, items []item, asked uint64) error {
 	if err := r.step("read"); err != nil {
 		return err
 	}
 	p := newPlan(r, r.ownSize(ctx))
-	r.mu.Lock()
-	asked := r.asked
-	r.mu.Unlock()
 	took := 0
 	for _, it := range items {
 		if p.full(it) {
@@ -182,7 +180,7 @@ func (p *plan) coverIfDue(ctx context.Context, asked uint64) error {
 	s := &p.r.seq
 	now := p.r.cfg.Now()
 	due := len(s.waiting) > 0 && now.Sub(s.since) >= coverAfter
-	if p.r.isAsked() && (len(p.waiting) == 0 || now.Sub(s.lastAsk) >= askEvery) {
+	if p.r.unserved(asked) && (len(p.waiting) == 0 || now.Sub(s.lastAsk) >= askEvery) {
 		due = true
 		p.asked = asked
 	}

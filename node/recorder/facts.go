@@ -16,8 +16,8 @@ import (
 
 // Facts yields the events that count and that q selects, by organization and
 // index, each with its body when that is held and with every organization's
-// earliest cosignature. q.Any, q.Limit and q.Cursor are ignored. After an
-// error nothing follows.
+// earliest cosignature. q.Any, q.Limit and q.Cursor are ignored. What no longer
+// opens, since a DID log forked, is left out. After an error nothing follows.
 func (r *Recorder) Facts(ctx context.Context, q attestation.Query) iter.Seq2[attestation.Fact, error] {
 	q.Any, q.Limit, q.Cursor = false, attestation.MaxPage, ""
 	return func(yield func(attestation.Fact, error) bool) {
@@ -29,6 +29,9 @@ func (r *Recorder) Facts(ctx context.Context, q attestation.Query) iter.Seq2[att
 			}
 			for _, found := range page.Found {
 				f, err := r.fact(ctx, found)
+				if isUndecided(err) {
+					continue
+				}
 				if !yield(f, err) || err != nil {
 					return
 				}
@@ -38,6 +41,10 @@ func (r *Recorder) Facts(ctx context.Context, q attestation.Query) iter.Seq2[att
 			}
 		}
 	}
+}
+
+func isUndecided(err error) bool {
+	return errors.Is(err, envelope.ErrUnknownKey) || errors.Is(err, envelope.ErrPending) || errors.Is(err, envelope.ErrRetired)
 }
 
 // Fact returns one event by id, or attestation.ErrNotFound when it is not held

@@ -99,7 +99,7 @@ func (r *Recorder) ingest(ctx context.Context, p attestation.Package, note attlo
 	if err != nil || res.Verdict != 0 {
 		return res, nil, err
 	}
-	if res, err = r.fits(ctx, p, note, held); err != nil {
+	if res, err = r.fits(ctx, p, note, held); err != nil || res.Verdict != 0 {
 		return res, nil, err
 	}
 	if p.Did == r.cfg.Org {

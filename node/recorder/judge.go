@@ -48,13 +48,17 @@ func (r *Recorder) setKeys(d did.DID, k history.Keys) {
 func (r *Recorder) replay(ctx context.Context, d did.DID) (history.Keys, error) {
 	var all []attestation.Found
 	for _, t := range historyTypes {
-		q := attestation.Query{Org: d, Type: t, Limit: attestation.MaxPage}
+		q := attestation.Query{Org: d, Type: t, Limit: attestation.MaxPage, Any: true}
 		for {
 			page, err := r.cfg.Events.Query(ctx, q)
 			if err != nil {
 				return history.Keys{}, err
 			}
-			all = append(all, page.Found...)
+			for _, f := range page.Found {
+				if (judged{verdict: f.Verdict, typ: t}).bears() {
+					all = append(all, f)
+				}
+			}
 			if q.Cursor = page.Next; q.Cursor == "" {
 				break
 			}
@@ -64,11 +68,14 @@ func (r *Recorder) replay(ctx context.Context, d did.DID) (history.Keys, error) 
 	k := history.New(d)
 	for _, f := range all {
 		v, err := r.openNext(ctx, k, f.Index, f.Entry)
-		if err != nil {
-			return history.Keys{}, err
+		if err == nil {
+			k, err = k.Apply(ctx, r.cfg.Ring, f.Index, v)
 		}
-		if k, err = k.Apply(ctx, r.cfg.Ring, f.Index, v); err != nil {
-			return history.Keys{}, err
+		if err != nil {
+			// A DID log that forked since takes versions away: what stands
+			// above is undecided, and counts for nothing until it is settled.
+			r.cfg.Log.WarnContext(ctx, "key history of a log ends early", "org", d.String(), "index", f.Index, "error", err)
+			return k, nil
 		}
 	}
 	return k, nil
@@ -91,7 +98,7 @@ func (r *Recorder) openNext(ctx context.Context, k history.Keys, i uint64, en at
 // judged is what was found about one event.
 type judged struct {
 	verdict attestation.Verdict
-	event   envelope.Verified[attestation.Event] // set when the verdict counts
+	event   envelope.Verified[attestation.Event] // set when the signature holds
 	typ     attestation.Type
 }
 
@@ -108,8 +115,16 @@ func (j judged) blocks() bool {
 	return j.verdict.Standing == attestation.Pending && j.verdict.Reason == attestation.ReasonRotation
 }
 
-// bears reports whether it moves the key history.
-func (j judged) bears() bool { return j.verdict.Counts() && slices.Contains(historyTypes, j.typ) }
+// bears reports whether it moves the key history. What puts a version in force
+// does so even while its own key waits to be seen retired, or is in doubt: else
+// the rotation that says so could never be reached.
+func (j judged) bears() bool {
+	if j.verdict.Counts() {
+		return slices.Contains(historyTypes, j.typ)
+	}
+	opens := j.typ == "log.opened" || j.typ == "key.rotated"
+	return opens && (j.verdict == disputed || j.verdict.Reason == attestation.ReasonRemoved)
+}
 
 func (j judged) at(i uint64, body envelope.ID) store.Judgement {
 	return store.Judgement{Index: i, Verdict: j.verdict, Body: body}
@@ -149,9 +164,28 @@ func (r *Recorder) accepted(ctx context.Context, k history.Keys, i uint64, v env
 		return void(attestation.ReasonForm)
 	}
 	if !k.RetiredAfter(ev.Kid, i) && !r.atHead(ctx, k.Org(), v.Key().Public) {
-		return pending(attestation.ReasonRemoved)
+		j := pending(attestation.ReasonRemoved)
+		j.event, j.typ = v, ev.Type
+		return j
 	}
-	return judged{verdict: attestation.Verdict{Level: attestation.Authored, Standing: attestation.Valid}, event: v, typ: ev.Type}
+	verdict := attestation.Verdict{Level: attestation.Authored, Standing: attestation.Valid}
+	for _, t := range k.Taints() {
+		if i >= r.taintFrom(k.Org(), t) && i < t.Until {
+			verdict = disputed
+		}
+	}
+	return judged{verdict: verdict, event: v, typ: ev.Type}
+}
+
+var disputed = attestation.Verdict{Level: attestation.Authored, Standing: attestation.Disputed, Reason: attestation.ReasonTaint}
+
+// taintFrom returns the first index a compromise puts in doubt: above its
+// range's begin, and not under a checkpoint this node cosigned before it.
+func (r *Recorder) taintFrom(d did.DID, t history.Taint) uint64 {
+	if s, _, ok := r.cfg.Pins.Highest(pins.KindCosign, d.String()); ok && s.N <= t.Until {
+		return max(t.From+1, s.N)
+	}
+	return t.From + 1
 }
 
 // refused says what the reason for which an event did not open makes of it.
@@ -277,13 +311,9 @@ func (t taintedAt) setIn(out *store.Settled) {
 // tainted returns what a compromise puts in doubt: the events in its range
 // that no checkpoint this node cosigned before covers.
 func (r *Recorder) tainted(ctx context.Context, k history.Keys, t history.Taint) ([]taintedAt, error) {
-	from := t.From + 1
-	if s, _, ok := r.cfg.Pins.Highest(pins.KindCosign, k.Org().String()); ok && s.N <= t.Until {
-		from = max(from, s.N)
-	}
 	judgedTo := r.cfg.Events.Judged(k.Org())
 	var out []taintedAt
-	for i := from; i < t.Until; i++ {
+	for i := r.taintFrom(k.Org(), t); i < t.Until; i++ {
 		if i < judgedTo {
 			v, err := r.cfg.Events.Verdict(ctx, k.Org(), i)
 			if err != nil {
@@ -293,9 +323,7 @@ func (r *Recorder) tainted(ctx context.Context, k history.Keys, t history.Taint)
 				continue
 			}
 		}
-		out = append(out, taintedAt{store.Judgement{Index: i, Verdict: attestation.Verdict{
-			Level: attestation.Authored, Standing: attestation.Disputed, Reason: attestation.ReasonTaint,
-		}}})
+		out = append(out, taintedAt{store.Judgement{Index: i, Verdict: disputed}})
 	}
 	return out, nil
 }

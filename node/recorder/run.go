@@ -94,6 +94,7 @@ func (r *Recorder) turn(ctx context.Context) (time.Duration, error) {
 	if err := r.open(ctx); err != nil {
 		return 0, err
 	}
+	asked := r.askedSoFar()
 	items, err := r.next(ctx)
 	if err != nil {
 		return 0, err
@@ -105,7 +106,7 @@ func (r *Recorder) turn(ctx context.Context) (time.Duration, error) {
 		}
 		return r.poll(wait), nil
 	}
-	if err := r.append(ctx, items); err != nil {
+	if err := r.append(ctx, items, asked); err != nil {
 		return 0, err
 	}
 	return 0, r.finish(ctx)
@@ -184,10 +185,19 @@ func (r *Recorder) coverWait(rows int, now time.Time) time.Duration {
 	return wait
 }
 
-func (r *Recorder) isAsked() bool {
+func (r *Recorder) askedSoFar() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.asked > r.served
+	return r.asked
+}
+
+func (r *Recorder) isAsked() bool { return r.unserved(r.askedSoFar()) }
+
+// unserved reports whether one of the first asked requests is still open.
+func (r *Recorder) unserved(asked uint64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return asked > r.served
 }
 
 // next reads the items after the mark.

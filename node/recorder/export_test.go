@@ -1,0 +1,7 @@
+package recorder
+
+// ErrStopped is what a step hook returns to stop Run as a crash would.
+var ErrStopped = errStopped
+
+// SetStep sets the hook that Run calls after each of its steps.
+func (r *Recorder) SetStep(f func(step string) error) { r.testingOnlyStep = f }
