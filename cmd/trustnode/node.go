@@ -137,11 +137,15 @@ func didCommand(s *streams) *cli.Command {
 		{Name: "show", Usage: "show an organization's DID: head, keys, fingerprint", ArgsUsage: "[DID]", Action: func(c *cli.Context) error {
 			return with(c, func(ctx context.Context, k *caller) error {
 				var d httpapi.Identity
-				if err := k.call(ctx, "GET", "/api/v1/identities/"+url.PathEscape(c.Args().First()), nil, &d); err != nil {
+				who := c.Args().First()
+				if who == "" {
+					who = "self"
+				}
+				if err := k.call(ctx, "GET", "/api/v1/identities/"+url.PathEscape(who), nil, &d); err != nil {
 					return err
 				}
 				return s.result(d, func(w writer) {
-					fmt.Fprintf(w, "%s\nstate        %s, version %s of %s\nfingerprint  %s\n", d.DID, d.State, d.Version, d.UpdatedAt, d.Fingerprint)
+					fmt.Fprintf(w, "%s\nstate        %s, version %s, verified %s\nfingerprint  %s\n", d.DID, d.State, d.Version, d.VerifiedAt, d.Fingerprint)
 					for _, key := range d.Keys {
 						fmt.Fprintf(w, "key          %s\n", key)
 					}

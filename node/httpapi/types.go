@@ -277,12 +277,14 @@ type EventRef struct {
 type Events struct {
 	Events  []EventRef `json:"events"`
 	Origins []Origin   `json:"origins"`
+	Cursor  string     `json:"cursor,omitempty" doc:"where the next page begins"`
 }
 
 // Origin says up to where a log is held: absence is claimed only up to there.
 type Origin struct {
-	Org  string `json:"org"`
-	Held uint64 `json:"held"`
+	Org   string `json:"org"`
+	Held  uint64 `json:"held"`
+	Known uint64 `json:"known" doc:"highest size for which a signed head was seen"`
 }
 
 // DisputeFile asks to file a case.
@@ -382,7 +384,7 @@ type Identity struct {
 	DID         string   `json:"did"`
 	State       string   `json:"state" doc:"held, frozen or deactivated"`
 	Version     string   `json:"version"`
-	UpdatedAt   string   `json:"updated_at"`
+	VerifiedAt  string   `json:"verified_at,omitempty" doc:"when its bytes were first verified here"`
 	Fingerprint string   `json:"fingerprint"`
 	Keys        []string `json:"keys" doc:"assertion keys at the head"`
 }

@@ -1,0 +1,91 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+
+	"trustnode/attestation"
+	attlog "trustnode/attestation/log"
+	"trustnode/did"
+	"trustnode/federation/gossip"
+	"trustnode/node/recorder"
+	"trustnode/node/store"
+)
+
+// logs shows every log held here to gossip, and takes what peers bring.
+type logs struct {
+	rec    *recorder.Recorder
+	events *store.Events
+	org    did.DID
+}
+
+var (
+	_ gossip.Logs   = logs{}
+	_ gossip.Intake = logs{}
+	_ gossip.Edges  = logs{}
+)
+
+func (a logs) Orgs(context.Context) ([]did.DID, error) { return a.events.Orgs(), nil }
+
+func (a logs) Log(ctx context.Context, d did.DID) (attestation.Log, error) {
+	return a.events.Log(ctx, d)
+}
+
+func (a logs) Notes(ctx context.Context, d did.DID, from, to uint64, max int) ([][]byte, error) {
+	return a.rec.Notes(ctx, d, from, to, max)
+}
+
+func (a logs) Ingest(ctx context.Context, p attestation.Package) (gossip.Outcome, error) {
+	return taken(a.rec.Ingest(ctx, p))
+}
+
+func (a logs) Merge(ctx context.Context, d did.DID, note []byte) (gossip.Outcome, error) {
+	return taken(a.rec.MergeNote(ctx, d, note))
+}
+
+func (a logs) Edge(d did.DID) attlog.Range { return a.events.Edge(d) }
+
+func (a logs) HeadKeys(d did.DID) []did.PublicKey { return a.rec.HeadKeys(d) }
+
+// taken translates the recorder's verdict.
+func taken(res recorder.Result, err error) (gossip.Outcome, error) {
+	var fork *recorder.Fork
+	switch {
+	case errors.Is(err, recorder.ErrRejected):
+		return gossip.False, nil
+	case errors.As(err, &fork):
+		return gossip.Forked, nil
+	case err != nil:
+		return 0, err
+	}
+	switch res.Verdict {
+	case recorder.Accepted:
+		return gossip.Taken, nil
+	case recorder.Behind:
+		return gossip.Behind, nil
+	case recorder.Parked:
+		return gossip.Parked, nil
+	case recorder.Rejected:
+		return gossip.False, nil
+	case recorder.Forked:
+		return gossip.Forked, nil
+	}
+	return gossip.Held, nil
+}
+
+// witnessing has heads cosigned: own ones by peers, theirs here.
+type witnessing struct{ n *Node }
+
+var _ gossip.Witnessing = witnessing{}
+
+func (a witnessing) Cosign(ctx context.Context, w did.DID) error {
+	err := a.n.self.Rec.Cosign(ctx, w, a.n.gossip)
+	if errors.Is(err, recorder.ErrNoHead) {
+		return nil
+	}
+	return err
+}
+
+func (a witnessing) Answer(ctx context.Context, d did.DID, request []byte) (int, []byte, error) {
+	return a.n.self.Rec.WitnessAnswer(ctx, d, request)
+}

@@ -1,0 +1,249 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"trustnode/did"
+	"trustnode/did/keyring"
+	"trustnode/did/keys"
+	"trustnode/did/pins"
+	"trustnode/federation"
+	"trustnode/federation/gossip"
+	"trustnode/federation/p2p"
+	"trustnode/node/client"
+	"trustnode/node/config"
+	"trustnode/node/fault"
+	"trustnode/node/httpapi"
+	"trustnode/node/lender"
+	"trustnode/node/library"
+	"trustnode/node/member"
+	"trustnode/node/memory"
+	"trustnode/node/oracle"
+	"trustnode/node/party"
+	"trustnode/node/recorder"
+	"trustnode/node/self"
+	"trustnode/node/store"
+)
+
+// Node is one opened data directory with everything wired together. Open makes it, Run
+// runs it, Close lets go of the directory.
+type Node struct {
+	cfg     config.Config
+	log     *slog.Logger
+	version string
+	token   string
+	mono    time.Time // start of this process' monotonic clock
+
+	lock   *lock
+	pins   *pins.File
+	keys   *keys.Store
+	state  store.DB
+	audit  store.DB
+	events *store.Events
+	sign   *signers
+
+	self      *self.Node
+	member    *member.Member
+	lender    *lender.Lender
+	client    *client.Client
+	party     *party.Party
+	oracle    *oracle.Oracle
+	gossip    *gossip.Node   // nil while the node does not run
+	transport *p2p.Transport // likewise
+	handler   http.Handler
+
+	closers []func() error
+}
+
+// Options are what opening needs beside the configuration.
+type Options struct {
+	Passphrase []byte
+	Log        *slog.Logger
+	Version    string
+}
+
+// Open locks the data directory, opens both databases, verifies identity, chain and log
+// again from their bytes, and wires the use cases. Nothing runs yet.
+func Open(ctx context.Context, cfg config.Config, o Options) (*Node, error) {
+	n := &Node{cfg: cfg, log: o.Log, version: o.Version, mono: time.Now()}
+	if err := n.open(ctx, o); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	return n, nil
+}
+
+func (n *Node) open(ctx context.Context, o Options) error {
+	steps := []func(context.Context) error{
+		func(context.Context) error { return n.openDir() },
+		func(context.Context) error { return n.openKeys(o.Passphrase) },
+		n.openStores,
+		n.openSelf,
+		n.openUses,
+	}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openDir takes the lock and reads the operator's token.
+func (n *Node) openDir() error {
+	l, err := acquire(n.cfg.Dir)
+	if err != nil {
+		return err
+	}
+	n.lock = l
+	n.onClose(l.release)
+	b, err := os.ReadFile(filepath.Join(n.cfg.Dir, TokenFile))
+	if err != nil {
+		return err
+	}
+	n.token = strings.TrimSpace(string(b))
+	return nil
+}
+
+func (n *Node) openKeys(pass []byte) error {
+	ks, err := keys.Open(filepath.Join(n.cfg.Dir, keysDir), pass)
+	if errors.Is(err, keys.ErrPassphrase) {
+		return fault.New(fault.Unauthenticated, "passphrase", "the passphrase does not open the keys in %s", n.cfg.Dir)
+	}
+	if err != nil {
+		return err
+	}
+	n.keys = ks
+	n.onClose(func() error { ks.Close(); return nil })
+	p, err := pins.Open(filepath.Join(n.cfg.Dir, pinsFile), time.Now)
+	if err != nil {
+		return err
+	}
+	n.pins = p
+	n.onClose(p.Close)
+	return nil
+}
+
+func (n *Node) openStores(ctx context.Context) error {
+	open := func(name string) (store.DB, error) {
+		db, err := store.OpenBadger(filepath.Join(n.cfg.Dir, name), n.log)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		n.onClose(db.Close)
+		return db, nil
+	}
+	var err error
+	if n.state, err = open(stateDir); err != nil {
+		return err
+	}
+	if n.audit, err = open(auditDir); err != nil {
+		return err
+	}
+	n.events, err = store.OpenEvents(ctx, n.audit)
+	return err
+}
+
+// openSelf verifies the own identity from its bytes and makes the recorder.
+func (n *Node) openSelf(ctx context.Context) error {
+	ring := keyring.New(store.NewRing(n.state), n.pins, time.Now)
+	if err := ring.Load(ctx); err != nil {
+		return n.unverified(err)
+	}
+	n.sign = &signers{org: n.cfg.Org, keys: n.keys, ring: ring, db: n.state}
+	clock := self.NewClock(time.Now, time.Time{})
+	n.self = &self.Node{Org: n.cfg.Org, Name: n.cfg.Name, DB: n.state, Ring: ring, Lib: library.New(n.state), Entries: memory.New(n.state, time.Now),
+		Signers: n.sign, Peers: self.Offline{}, Clock: clock, Log: n.log}
+	rec, err := recorder.New(ctx, recorder.Config{Org: n.cfg.Org, State: n.state, Audit: n.audit, Events: n.events, Pins: n.pins,
+		Signer: n.sign.Issuer, SignerOf: n.sign.byKid, WitnessSigner: n.sign.witness, Ring: recorder.RingOf(ring),
+		Member: func(d did.DID) bool { return n.member != nil && n.member.IsMember(d) }, OnHead: n.onHead, Now: time.Now, Log: n.log})
+	n.self.Rec = rec
+	return err
+}
+
+// unverified says what a directory that is not this node's, or lies below its pins, looks like.
+func (n *Node) unverified(err error) error {
+	var below *keyring.Below
+	if errors.As(err, &below) && below.DID != n.cfg.Org {
+		n.log.Warn("a partner's DID lies below its pin and is not trusted until it is synced", "did", below.DID, "err", err)
+		return nil
+	}
+	return fault.Wrap(fault.Refused, "recovering", err).WithHint("restore a newer backup of %s", n.cfg.Dir)
+}
+
+func (n *Node) openUses(ctx context.Context) error {
+	seed, err := n.keys.HostKey(ctx)
+	if err != nil {
+		return err
+	}
+	host, _, err := federation.NodeSigner(seed)
+	clear(seed)
+	if err != nil {
+		return err
+	}
+	n.member, err = member.New(ctx, n.self, member.Config{Pins: n.pins, HostKey: host, Listen: n.cfg.P2P, Contact: n.cfg.Contact,
+		Software: "trustnode/" + n.version, Mono: func() time.Duration { return time.Since(n.mono) }, Size: n.logSize, NewKey: n.sign.NewAgent})
+	if err != nil {
+		return err
+	}
+	n.self.Standing = n.member
+	n.lender = lender.New(n.self, n.cfg.RequirePact)
+	n.client = client.New(n.self)
+	n.party = party.New(n.self)
+	n.oracle = oracle.New(n.self, n.party)
+	n.handler = httpapi.New(httpapi.Services{Node: n.self, Events: n.events, Member: n.member, Lender: n.lender, Client: n.client, Party: n.party, Oracle: n.oracle,
+		Info: n.info, Rotate: n.rotate}, n.token, n.version, n.log)
+	return nil
+}
+
+// logSize is how many entries of an organization's log are held here.
+func (n *Node) logSize(d did.DID) uint64 {
+	l, err := n.events.Log(context.Background(), d)
+	if err != nil {
+		return 0
+	}
+	h, _ := l.Head()
+	return h.Size
+}
+
+// onClose registers what Close undoes, last first.
+func (n *Node) onClose(f func() error) { n.closers = append(n.closers, f) }
+
+// Close lets go of everything Open took. It is safe after a failed Open.
+func (n *Node) Close() error {
+	var errs []error
+	for i := len(n.closers) - 1; i >= 0; i-- {
+		errs = append(errs, n.closers[i]())
+	}
+	n.closers = nil
+	return errors.Join(errs...)
+}
+
+// Handler serves the HTTP API.
+func (n *Node) Handler() http.Handler { return n.handler }
+
+// Token is the operator's bearer token.
+func (n *Node) Token() string { return n.token }
+
+// Org is the organization of the node.
+func (n *Node) Org() did.DID { return n.cfg.Org }
+
+// info is what status tells beside the federation.
+func (n *Node) info() httpapi.Info {
+	out := httpapi.Info{HTTP: n.cfg.HTTP, Version: n.version, Linked: map[did.DID]bool{}}
+	if n.gossip == nil {
+		return out
+	}
+	for _, p := range n.gossip.Peers() {
+		out.Linked[p.Org] = out.Linked[p.Org] || p.Linked
+	}
+	out.P2P = n.addresses()
+	return out
+}

@@ -1,0 +1,267 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"trustnode/did"
+	"trustnode/did/envelope"
+	"trustnode/federation/gossip"
+	"trustnode/federation/p2p"
+	"trustnode/node/config"
+	"trustnode/node/httpapi"
+	"trustnode/node/recorder"
+	"trustnode/node/self"
+)
+
+// RunOptions are what running needs beside the configuration.
+type RunOptions struct {
+	Log               *slog.Logger
+	Version           string
+	AcceptUnconfirmed bool
+}
+
+// Times of a running node.
+const (
+	stopWait   = 5 * time.Second // for answers under way, and for what waits to reach the log
+	renewEvery = time.Hour
+)
+
+// Run opens the node of cfg and runs it until ctx ends. What was acknowledged is durable
+// at any moment; a clean stop also brings what waits into the log.
+func Run(ctx context.Context, cfg config.Config, pass []byte, o RunOptions) error {
+	n, err := Open(ctx, cfg, Options{Passphrase: pass, Log: o.Log, Version: o.Version})
+	if err != nil {
+		return err
+	}
+	err = n.Run(ctx, o.AcceptUnconfirmed, nil)
+	return errors.Join(err, n.Close())
+}
+
+// Run runs an opened node until ctx ends: libp2p, HTTP, the log, the loops of the use
+// cases. ready, if given, is called once both servers listen. It runs at most once.
+func (n *Node) Run(ctx context.Context, acceptUnconfirmed bool, ready func()) error {
+	if err := n.join(ctx); err != nil {
+		return err
+	}
+	ln, err := net.Listen("tcp", n.cfg.HTTP)
+	if err != nil {
+		return fmt.Errorf("http: %w", err)
+	}
+	if acceptUnconfirmed {
+		if err := n.member.AcceptUnconfirmed(ctx); err != nil {
+			return errors.Join(err, ln.Close())
+		}
+	}
+	n.log.InfoContext(ctx, "running", "org", n.cfg.Org.String(), "http", ln.Addr().String(), "p2p", n.addresses(), "version", n.version)
+	// The log outlives what feeds it, so that a clean stop leaves nothing waiting.
+	logCtx, stopLog := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopLog()
+	log := start(logCtx, n.self.Rec.Run)
+	front := newGroup(ctx)
+	front.run("http", func(ctx context.Context) error { return n.serve(ctx, ln) })
+	front.run("gossip", n.gossip.Run)
+	front.run("lender", n.lender.Run)
+	front.run("client", n.client.Run)
+	front.run("projection", n.project)
+	front.run("renewal", n.renew)
+	front.run("log", func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-log.done:
+			return log.err
+		}
+	})
+	if ready != nil {
+		ready()
+	}
+	err = front.wait()
+	n.drain(logCtx)
+	stopLog()
+	<-log.done
+	n.log.Info("stopped")
+	return errors.Join(err, log.err)
+}
+
+// join makes the transport and the gossip node above it.
+func (n *Node) join(ctx context.Context) error {
+	seed, err := n.keys.HostKey(ctx)
+	if err != nil {
+		return err
+	}
+	t, err := p2p.New(p2p.Config{Seed: seed, Listen: n.cfg.P2P, CIDRs: n.cfg.CIDRs, Log: n.log})
+	clear(seed)
+	if err != nil {
+		return fmt.Errorf("p2p: %w", err)
+	}
+	n.transport = t
+	n.onClose(t.Close)
+	l := logs{n.self.Rec, n.events, n.cfg.Org}
+	n.gossip, err = gossip.New(gossip.Config{Me: n.cfg.Org, Transport: t, Members: members{n.member, time.Now}, Greeter: greeter{n}, Charters: charters{n.member},
+		Identities: identities{n.self.Ring, n.keysMoved}, Bindings: bindings{n.member}, Beacons: beacons{n.member}, Logs: l, Intake: l, Edges: l,
+		Witnessing: witnessing{n}, Objects: objects{n}, Lender: n.lender, Keys: n.self.Ring.HeadSource(), SyncEvery: n.cfg.SyncEvery, Now: time.Now, Log: n.log})
+	if err != nil {
+		return err
+	}
+	n.self.Peers = peers{n}
+	return n.member.Relisten(ctx, t.Addrs())
+}
+
+// keysMoved has events of an organization judged again once its keys are known.
+func (n *Node) keysMoved(ctx context.Context, d did.DID) {
+	if err := n.self.Rec.Recheck(ctx, d); err != nil {
+		n.log.WarnContext(ctx, "events of a member could not be judged again", "org", d.String(), "err", err)
+	}
+}
+
+// onHead tells gossip of every new head.
+func (n *Node) onHead(h recorder.HeadNews) {
+	if n.gossip != nil {
+		n.gossip.NewHead(gossip.NewHead{Org: h.Org, Size: h.Size, Note: h.Note, Prompt: h.Prompt})
+	}
+}
+
+// serve answers HTTP until ctx ends, then lets answers under way finish.
+func (n *Node) serve(ctx context.Context, ln net.Listener) error {
+	srv := &http.Server{Handler: n.handler, ReadHeaderTimeout: httpapi.ReadHeaderTimeout, IdleTimeout: httpapi.IdleTimeout, MaxHeaderBytes: httpapi.MaxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelDebug)}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(ln) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWait)
+	defer cancel()
+	if err := srv.Shutdown(stop); err != nil {
+		_ = srv.Close()
+	}
+	<-failed
+	return nil
+}
+
+// project brings events into the state whenever a log moved.
+func (n *Node) project(ctx context.Context) error {
+	for {
+		changed := n.self.Rec.Changed()
+		if err := n.member.Project(ctx); err != nil && ctx.Err() == nil {
+			n.log.WarnContext(ctx, "projection stopped at an event; it is tried again", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		}
+	}
+}
+
+// renew keeps agents and binding valid.
+func (n *Node) renew(ctx context.Context) error {
+	tick := time.NewTicker(renewEvery)
+	defer tick.Stop()
+	for {
+		if err := n.member.Renew(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			n.log.WarnContext(ctx, "renewal failed; it is tried again", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// drain brings what waits into the log, as far as that goes in a few seconds.
+func (n *Node) drain(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, stopWait)
+	defer cancel()
+	if err := n.self.Rec.Flush(ctx); err != nil && !errors.Is(err, recorder.ErrRecovering) {
+		n.log.Warn("some decisions wait in the outbox; the next start brings them into the log", "err", err)
+	}
+}
+
+func (n *Node) addresses() []string {
+	if n.transport == nil {
+		return nil
+	}
+	var out []string
+	for _, a := range n.transport.Addrs() {
+		out = append(out, a+"/p2p/"+n.transport.ID().String())
+	}
+	return out
+}
+
+// peers asks the other members through gossip.
+type peers struct{ n *Node }
+
+var _ self.Peers = peers{}
+
+// Sync implements self.Peers: one round, and what it brought is in the state.
+func (p peers) Sync(ctx context.Context) error {
+	err := p.n.gossip.Sync(ctx)
+	return errors.Join(err, p.n.member.Project(ctx))
+}
+
+// Fetch implements self.Peers.
+func (p peers) Fetch(ctx context.Context, ids ...envelope.ID) error {
+	return p.n.gossip.Fetch(ctx, ids...)
+}
+
+// Lend implements self.Peers.
+func (p peers) Lend(ctx context.Context, org did.DID, frame []byte) ([]byte, error) {
+	return p.n.gossip.Lend(ctx, org, frame)
+}
+
+// task is a goroutine and how it ended.
+type task struct {
+	done chan struct{}
+	err  error // valid once done is closed
+}
+
+func start(ctx context.Context, f func(context.Context) error) *task {
+	t := &task{done: make(chan struct{})}
+	go func() {
+		defer close(t.done)
+		t.err = f(ctx)
+	}()
+	return t
+}
+
+// group runs parts together: the first that fails stops the others.
+type group struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	wg     sync.WaitGroup
+}
+
+func newGroup(parent context.Context) *group {
+	ctx, cancel := context.WithCancelCause(parent)
+	return &group{ctx: ctx, cancel: cancel}
+}
+
+// run starts one part. Ending because ctx ended is no failure.
+func (g *group) run(name string, f func(context.Context) error) {
+	g.wg.Go(func() {
+		if err := f(g.ctx); err != nil && !errors.Is(err, context.Canceled) {
+			g.cancel(fmt.Errorf("%s: %w", name, err))
+		}
+	})
+}
+
+// wait returns once every part has ended: nil after the parent ended, else the first failure.
+func (g *group) wait() error {
+	g.wg.Wait()
+	defer g.cancel(nil)
+	if err := context.Cause(g.ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}

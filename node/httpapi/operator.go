@@ -1,0 +1,324 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"trustnode/attestation"
+	"trustnode/did"
+	"trustnode/did/keyring"
+	"trustnode/node/fault"
+	"trustnode/node/member"
+	"trustnode/node/self"
+)
+
+// operator registers every route of the operator.
+func (s *server) operator(api huma.API) {
+	s.status(api)
+	s.federation(api)
+	s.agents(api)
+	s.identities(api)
+	s.memory(api)
+	s.loans(api)
+	s.disputes(api)
+	s.eventRoutes(api)
+}
+
+// maxWait caps how long a status request waits for a state.
+const maxWait = 10 * time.Minute
+
+func (s *server) status(api huma.API) {
+	s.route(api, http.MethodGet, "/api/v1/status", "status", "How this node is; may wait for a state", http.StatusOK, func(op huma.Operation) {
+		huma.Register(api, op, func(ctx context.Context, in *struct {
+			Wait     string `query:"wait" doc:"answer once the node is in this state, or at the timeout"`
+			TimeoutS int    `query:"timeout_s" minimum:"0" maximum:"600"`
+		}) (*struct{ Body Status }, error) {
+			st, err := s.waitFor(ctx, in.Wait, time.Duration(in.TimeoutS)*time.Second)
+			if err != nil {
+				return nil, s.refuse(err)
+			}
+			return &struct{ Body Status }{st}, nil
+		})
+	})
+}
+
+// waitFor asks again whenever something changed, and a few times a second, since a state
+// also changes with time.
+func (s *server) waitFor(ctx context.Context, state string, timeout time.Duration) (Status, error) {
+	end := time.Now().Add(min(timeout, maxWait))
+	for {
+		changed := s.Member.Changed()
+		st, err := s.statusNow(ctx)
+		if err != nil || state == "" || st.State == state || !time.Now().Before(end) {
+			return st, err
+		}
+		select {
+		case <-ctx.Done():
+			return st, ctx.Err()
+		case <-changed:
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+func (s *server) statusNow(ctx context.Context) (Status, error) {
+	m, err := s.Member.Status(ctx, time.Now())
+	if err != nil {
+		return Status{}, err
+	}
+	info := s.Info()
+	out := Status{State: m.State.String(), Reasons: m.Reasons, Org: s.Node.Org.String(), Name: s.Node.Name, Peers: []Peer{}, P2P: info.P2P, HTTP: info.HTTP, Version: info.Version}
+	if out.Reasons == nil {
+		out.Reasons = []string{}
+	}
+	if f := m.Federation; f != nil {
+		out.Federation = &FedInfo{ID: f.ID.String(), Name: f.Name, Seq: f.Seq, Charter: f.Charter.String(), Fingerprint: f.Fingerprint, ExpiresAt: f.ExpiresAt.String()}
+		if !f.Mediator.IsZero() {
+			out.Federation.Mediator = f.Mediator.String()
+		}
+	}
+	for _, p := range m.Peers {
+		peer := Peer{Org: p.Org.String(), Name: p.Name, Linked: info.Linked[p.Org], Held: p.Held}
+		if !p.HeardAt.IsZero() {
+			peer.Heard = p.HeardAt.String()
+		}
+		out.Peers = append(out.Peers, peer)
+	}
+	out.Log, err = s.ownLog(ctx)
+	return out, err
+}
+
+func (s *server) ownLog(ctx context.Context) (LogInfo, error) {
+	waiting, err := s.Node.Rec.Waiting(ctx)
+	if err != nil {
+		return LogInfo{}, err
+	}
+	out := LogInfo{Waiting: waiting}
+	l, err := s.Events.Log(ctx, s.Node.Org)
+	if err != nil {
+		return out, nil // nothing is in the log yet
+	}
+	head, _ := l.Head()
+	out.Size = head.Size
+	if head.Size > 0 {
+		out.Witnessed = len(s.Events.Witnessed(s.Node.Org, head.Size-1))
+	}
+	return out, nil
+}
+
+func (s *server) federation(api huma.API) {
+	draft := func(d member.Draft, err error) (*struct{ Body FedDraft }, error) {
+		if err != nil {
+			return nil, s.refuse(err)
+		}
+		return &struct{ Body FedDraft }{FedDraft{ID: d.ID.String(), Fingerprint: d.Fingerprint, Data: d.Data, Signed: texts(d.Signed), Missing: texts(d.Missing)}}, nil
+	}
+	s.route(api, http.MethodPost, "/api/v1/federation/join-request", "fedJoinRequest", "Make this organization's join file", http.StatusOK, func(op huma.Operation) {
+		huma.Register(api, op, func(ctx context.Context, in *struct{ Body JoinRequest }) (*struct{ Body FedDraft }, error) {
+			return draft(s.Member.JoinRequest(ctx, in.Body.Votes))
+		})
+	})
+	s.route(api, http.MethodPost, "/api/v1/federation/drafts", "fedCreate", "Draft the charter of a new federation", http.StatusOK, func(op huma.Operation) {
+		huma.Register(api, op, func(ctx context.Context, in *struct{ Body FedCreate }) (*struct{ Body FedDraft }, error) {
+			b := in.Body
+			return draft(s.Member.Create(ctx, member.CreateInput{Name: b.Name, With: b.With, Mediators: b.Mediators, Recovery: b.Recovery}))
+		})
+	})
+	s.route(api, http.MethodPost, "/api/v1/federation/sign", "fedSign", "Sign a draft", http.StatusOK, func(op huma.Operation) {
+		huma.Register(api, op, func(ctx context.Context, in *struct{ Body File }) (*struct{ Body FedDraft }, error) {
+			return draft(s.Member.Sign(ctx, in.Body.Data))
+		})
+	})
+	s.route(api, http.MethodPost, "/api/v1/federation/diff", "fedDiff", "Say in words what a draft binds its signer to", http.StatusOK, func(op huma.Operation) {
+		huma.Register(api, op, func(ctx context.Context, in *struct{ Body File }) (*struct{ Body FedWords }, error) {
+			r, err := s.Member.Diff(ctx, in.Body.Data)
+			if err != nil {
+				return nil, s.refuse(err)
+			}
+			return &struct{ Body FedWords }{FedWords{ID: r.ID.String(), Fingerprint: r.Fingerprint, Lines: r.Lines, Signed: texts(r.Signed), Missing: texts(r.Missing)}}, nil
+		})
+	})
+	s.route(api, http.MethodPost, "/api/v1/federation/apply", "fedApply", "Verify a charter alone and put it in force here", http.StatusOK, func(op huma.Operation) {
+		huma.Register(api, op, func(ctx context.Context, in *struct{ Body FedApply }) (*struct{ Body FedApplied }, error) {
+			a, err := s.Member.Apply(ctx, in.Body.Data, in.Body.Fingerprint)
+			if err != nil {
+				return nil, s.refuse(err)
+			}
+			return &struct{ Body FedApplied }{FedApplied{ID: a.ID.String(), Seq: a.Seq, Fingerprint: a.Fingerprint, Members: texts(a.Members), Walk: a.Walk}}, nil
+		})
+	})
+}
+
+func texts(ds []did.DID) []string {
+	out := make([]string, len(ds))
+	for i, d := range ds {
+		out[i] = d.String()
+	}
+	return out
+}
+
+func (s *server) agents(api huma.API) {
+	s.route(api, http.MethodPost, "/api/v1/agents", "agentAdd", "Make an agent and bind it to this organization", http.StatusCreated, func(op huma.Operation) {
+		huma.Register(api, op, func(ctx context.Context, in *struct{ Body AgentAdd }) (*struct{ Body Agent }, error) {
+			row, err := s.Member.AddAgent(ctx, member.AgentInput{Name: in.Body.Name, Can: in.Body.Can, Project: in.Body.Project})
+			if err != nil {
+				return nil, s.refuse(err)
+			}
+			return &struct{ Body Agent }{agentOf(row)}, nil
+		})
+	})
+	s.route(api, http.MethodGet, "/api/v1/agents", "agentList", "List the agents of this organization", http.StatusOK, func(op huma.Operation) {
+		huma.Register(api, op, func(ctx context.Context, _ *struct{}) (*struct{ Body Agents }, error) {
+			rows, err := s.Member.Agents(ctx)
+			if err != nil {
+				return nil, s.refuse(err)
+			}
+			out := Agents{Agents: []Agent{}}
+			for _, r := range rows {
+				out.Agents = append(out.Agents, agentOf(r))
+			}
+			return &struct{ Body Agents }{out}, nil
+		})
+	})
+}
+
+func agentOf(r self.AgentRow) Agent {
+	return Agent{ID: r.Object.String(), DID: r.Agent.String(), Name: r.Name, Can: r.Capabilities, Serial: r.Serial, NotAfter: r.NotAfter.String(), Project: r.Project}
+}
+
+func (s *server) identities(api huma.API) {
+	s.route(api, http.MethodGet, "/api/v1/identities/{did}", "didShow", "An organization's identity as verified here", http.StatusOK, func(op huma.Operation) {
+		huma.Register(api, op, func(ctx context.Context, in *struct {
+			DID string `path:"did" maxLength:"2048" doc:"a DID, or self"`
+		}) (*struct{ Body Identity }, error) {
+			out, err := s.identity(ctx, in.DID)
+			if err != nil {
+				return nil, s.refuse(err)
+			}
+			return &struct{ Body Identity }{out}, nil
+		})
+	})
+	s.route(api, http.MethodPost, "/api/v1/identities/rotate", "didRotate", "Replace this organization's issuer key", http.StatusOK, func(op huma.Operation) {
+		huma.Register(api, op, func(ctx context.Context, _ *struct{}) (*struct{ Body Identity }, error) {
+			if _, err := s.Rotate(ctx); err != nil {
+				return nil, s.refuse(err)
+			}
+			out, err := s.identity(ctx, selfWord)
+			return &struct{ Body Identity }{out}, s.refuse(err)
+		})
+	})
+}
+
+// selfWord names the own organization where a DID is asked for.
+const selfWord = "self"
+
+func (s *server) identity(ctx context.Context, who string) (Identity, error) {
+	d := s.Node.Org
+	if who != selfWord {
+		parsed, err := did.Parse(who)
+		if err != nil {
+			return Identity{}, fault.Wrap(fault.Invalid, "did", err)
+		}
+		d = parsed
+	}
+	v, err := s.Node.Ring.Head(ctx, d)
+	if err != nil {
+		return Identity{}, fault.New(fault.NotFound, "", "%s is not held here", d).WithHint("a member's identity comes with the charter, or by sync")
+	}
+	out := Identity{ID: v.ID, DID: d.String(), State: v.State.String(), Version: v.ID, Fingerprint: keyring.Fingerprint(d, v.ID), Keys: []string{}}
+	if !v.VerifiedAt.IsZero() {
+		out.VerifiedAt = stamp(v.VerifiedAt)
+	}
+	keys, err := s.Node.Ring.At(d, v.ID)
+	if err != nil {
+		return out, nil // frozen: it has a head and no keys that count
+	}
+	for _, k := range keys {
+		out.Keys = append(out.Keys, k.Multikey())
+	}
+	return out, nil
+}
+
+func (s *server) eventRoutes(api huma.API) {
+	s.route(api, http.MethodGet, "/api/v1/events", "eventList", "Events of all logs held here", http.StatusOK, func(op huma.Operation) {
+		huma.Register(api, op, func(ctx context.Context, in *eventsIn) (*struct{ Body Events }, error) {
+			out, err := s.events(ctx, in)
+			if err != nil {
+				return nil, s.refuse(err)
+			}
+			return &struct{ Body Events }{out}, nil
+		})
+	})
+}
+
+type eventsIn struct {
+	Org     string `query:"org"`
+	Type    string `query:"type" maxLength:"48"`
+	Subject string `query:"subject" maxLength:"2048"`
+	Actor   string `query:"actor" maxLength:"2048"`
+	Any     bool   `query:"any" doc:"also what does not count"`
+	Limit   int    `query:"limit" minimum:"0" maximum:"1000"`
+	Cursor  string `query:"cursor" maxLength:"512"`
+}
+
+func (in *eventsIn) query() (attestation.Query, error) {
+	q := attestation.Query{Type: attestation.Type(in.Type), Subject: in.Subject, Any: in.Any, Limit: in.Limit, Cursor: in.Cursor}
+	var err error
+	if in.Org != "" {
+		if q.Org, err = did.Parse(in.Org); err != nil {
+			return q, fault.Wrap(fault.Invalid, "org", err)
+		}
+	}
+	if in.Actor != "" {
+		if q.Actor, err = did.Parse(in.Actor); err != nil {
+			return q, fault.Wrap(fault.Invalid, "actor", err)
+		}
+	}
+	return q, nil
+}
+
+func (s *server) events(ctx context.Context, in *eventsIn) (Events, error) {
+	q, err := in.query()
+	if err != nil {
+		return Events{}, err
+	}
+	page, err := s.Events.Query(ctx, q)
+	if err != nil {
+		return Events{}, err
+	}
+	out := Events{Events: []EventRef{}, Origins: []Origin{}, Cursor: page.Next}
+	for _, f := range page.Found {
+		ref, err := s.eventRef(f)
+		if err != nil {
+			return Events{}, err
+		}
+		out.Events = append(out.Events, ref)
+	}
+	heads, err := s.Node.Rec.Heads(ctx)
+	if err != nil {
+		return Events{}, err
+	}
+	for _, h := range heads {
+		out.Origins = append(out.Origins, Origin{Org: h.Org.String(), Held: h.Size, Known: h.Known})
+	}
+	return out, nil
+}
+
+func (s *server) eventRef(f attestation.Found) (EventRef, error) {
+	env, ev, err := f.Entry.Envelope()
+	if err != nil {
+		return EventRef{}, err
+	}
+	out := EventRef{ID: env.ID().String(), Org: f.Org.String(), Index: f.Index, At: ev.At.String(), Type: string(ev.Type), Subject: ev.Subject,
+		Level: f.Verdict.Level.String(), Standing: f.Verdict.Standing.String()}
+	if rule, ok := attestation.RuleOf(ev.Type); ok {
+		out.Words = rule.Says
+	}
+	for _, w := range s.Events.Witnessed(f.Org, f.Index) {
+		out.Witnessed = append(out.Witnessed, w.Org.String())
+	}
+	return out, nil
+}

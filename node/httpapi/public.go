@@ -1,0 +1,125 @@
+package httpapi
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"trustnode/did"
+	"trustnode/federation"
+)
+
+// public registers what anyone may ask.
+func (s *server) public(api huma.API, mux *http.ServeMux) {
+	s.trustRoute(api)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", s.ready)
+	mux.HandleFunc("GET /.well-known/did.jsonl", s.didLog)
+	mux.HandleFunc("GET /api/v1/log/{did}/checkpoint", s.checkpoint)
+	mux.Handle("GET /metrics", loopback(promhttp.HandlerFor(s.metrics(), promhttp.HandlerOpts{})))
+}
+
+func plain(w http.ResponseWriter, code int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(text + "\n"))
+}
+
+// ready says whether the node lends: 200 while it is fresh or alone, else 503 with the state.
+func (s *server) ready(w http.ResponseWriter, _ *http.Request) {
+	state, _, _ := s.Member.State(time.Now())
+	code := http.StatusServiceUnavailable
+	if state == federation.Fresh || state == federation.Alone {
+		code = http.StatusOK
+	}
+	plain(w, code, state.String())
+}
+
+// didLog hosts the organization's own DID log.
+func (s *server) didLog(w http.ResponseWriter, r *http.Request) {
+	v, err := s.Node.Ring.Head(r.Context(), s.Node.Org)
+	if err == nil {
+		var log []byte
+		if log, err = s.Node.Ring.Log(r.Context(), s.Node.Org, 0); err == nil {
+			w.Header().Set("Content-Type", "text/jsonl")
+			w.Header().Set("ETag", `"`+v.ID+`"`)
+			_, _ = w.Write(log)
+			return
+		}
+	}
+	plain(w, http.StatusServiceUnavailable, "the DID log cannot be read")
+}
+
+// checkpoint serves the newest signed head of a log held here.
+func (s *server) checkpoint(w http.ResponseWriter, r *http.Request) {
+	d, err := did.Parse(r.PathValue("did"))
+	if err != nil {
+		plain(w, http.StatusBadRequest, "not a DID")
+		return
+	}
+	l, err := s.Events.Log(r.Context(), d)
+	if err != nil {
+		plain(w, http.StatusNotFound, "no log of it is held here")
+		return
+	}
+	_, note := l.Head()
+	if note == nil {
+		plain(w, http.StatusNotFound, "no head is signed yet")
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-cache")
+	_, _ = w.Write(note)
+}
+
+// loopback opens a handler to this machine alone.
+func loopback(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.RemoteAddr)
+		if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
+			plain(w, http.StatusNotFound, "not found")
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// metrics are read from the node when they are asked for. No label comes from a peer.
+func (s *server) metrics() *prometheus.Registry {
+	reg := prometheus.NewRegistry()
+	gauge := func(name, help string, f func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "trustnode", Name: name, Help: help}, f)
+	}
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		gauge("log_size", "entries of the own log", func() float64 { return s.own(func(l LogInfo) float64 { return float64(l.Size) }) }),
+		gauge("outbox_waiting", "decisions not yet in the log", func() float64 { return s.own(func(l LogInfo) float64 { return float64(l.Waiting) }) }),
+		gauge("witnessed_orgs", "organizations whose cosignature covers the newest own head", func() float64 { return s.own(func(l LogInfo) float64 { return float64(l.Witnessed) }) }),
+		gauge("charter_seq", "seq of the charter in force", func() float64 {
+			c, ok := s.Member.Charter()
+			if !ok {
+				return -1
+			}
+			return float64(c.Head().Seq)
+		}),
+		gauge("fresh", "1 while the node is fresh", func() float64 {
+			if st, _, _ := s.Member.State(time.Now()); st == federation.Fresh {
+				return 1
+			}
+			return 0
+		}))
+	return reg
+}
+
+func (s *server) own(f func(LogInfo) float64) float64 {
+	l, err := s.ownLog(context.Background())
+	if err != nil {
+		return -1
+	}
+	return f(l)
+}

@@ -1,0 +1,35 @@
+package httpapi
+
+import (
+	"context"
+
+	"trustnode/did"
+	"trustnode/node/client"
+	"trustnode/node/lender"
+	"trustnode/node/member"
+	"trustnode/node/oracle"
+	"trustnode/node/party"
+	"trustnode/node/self"
+	"trustnode/node/store"
+)
+
+// Services are the use cases behind the routes.
+type Services struct {
+	Node   *self.Node
+	Events *store.Events
+	Member *member.Member
+	Lender *lender.Lender
+	Client *client.Client
+	Party  *party.Party
+	Oracle *oracle.Oracle
+	Info   func() Info                                       // what the process itself knows
+	Rotate func(ctx context.Context) (member.Rotated, error) // opens the update store
+}
+
+// Info is what the process knows of itself and its links.
+type Info struct {
+	HTTP    string
+	Version string
+	P2P     []string         // addresses with the peer id; none while the node does not run
+	Linked  map[did.DID]bool // by organization
+}
