@@ -1,0 +1,340 @@
+package gossip
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"trustnode/attestation"
+	attlog "trustnode/attestation/log"
+	"trustnode/did"
+	"trustnode/did/envelope"
+	"trustnode/federation"
+	"trustnode/federation/charter"
+)
+
+// judging is what verdicts are made from, besides the interfaces.
+type judging struct {
+	parked *parkedStore
+
+	mu     sync.Mutex
+	ahead  map[did.DID]*ahead // guarded by mu
+	newest map[did.DID]uint64 // guarded by mu; n of the newest beacon judged
+	rate   map[did.DID]*rate  // guarded by mu
+}
+
+// ahead is the edge of a log with what was accepted and waits in the queue.
+type ahead struct {
+	edge attlog.Range
+	jobs int
+}
+
+type rate struct {
+	second int64
+	n      int
+}
+
+func newJudging() judging {
+	return judging{parked: newParkedStore(), ahead: map[did.DID]*ahead{}, newest: map[did.DID]uint64{}, rate: map[did.DID]*rate{}}
+}
+
+// settle says that one package of a log left the queue. What was accepted on top
+// of one that was not kept does not count.
+func (j *judging) settle(d did.DID, kept bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	a, ok := j.ahead[d]
+	if !ok {
+		return
+	}
+	if a.jobs--; a.jobs <= 0 || !kept {
+		delete(j.ahead, d)
+	}
+}
+
+// Judge implements federation.Handler. It reads memory alone.
+func (n *Node) Judge(ctx context.Context, from federation.PeerID, t federation.Topic, msg []byte) federation.Verdict {
+	v := n.judge(ctx, from, t, msg)
+	switch v {
+	case federation.Accept:
+		n.stats.accepted.Add(1)
+	case federation.Reject:
+		n.stats.rejected.Add(1)
+	default:
+		n.stats.ignored.Add(1)
+	}
+	return v
+}
+
+func (n *Node) judge(ctx context.Context, from federation.PeerID, t federation.Topic, msg []byte) federation.Verdict {
+	if len(msg) > federation.MaxMessage {
+		return federation.Reject
+	}
+	head, ok := n.cfg.Members.Head()
+	if !ok {
+		return federation.Ignore
+	}
+	switch t {
+	case federation.TopicEvents:
+		return n.judgePackage(ctx, from, head, msg)
+	case federation.TopicBeacons, federation.TopicFederation:
+		return n.judgeSigned(ctx, from, t, head, msg)
+	}
+	return federation.Ignore
+}
+
+// parks ignores a message until what it needs is known, and pulls that.
+func (n *Node) parks(from federation.PeerID, t federation.Topic, msg []byte) federation.Verdict {
+	n.park(from, t, msg)
+	n.kick(from)
+	return federation.Ignore
+}
+
+// within counts a message of a signer, and reports whether it is one too many.
+func (j *judging) within(d did.DID, at time.Time) bool {
+	r, ok := j.rate[d]
+	if !ok {
+		r = &rate{}
+		j.rate[d] = r
+	}
+	if s := at.Unix(); r.second != s {
+		*r = rate{second: s}
+	}
+	r.n++
+	return r.n <= perSecond
+}
+
+func (n *Node) judgePackage(ctx context.Context, from federation.PeerID, head Head, msg []byte) federation.Verdict {
+	p, err := attestation.ParsePackage(msg, attestation.MaxPackage)
+	if err != nil || p.Federation != head.Federation {
+		return federation.Reject
+	}
+	note, err := attlog.ParseNote(p.Note)
+	end := p.From + uint64(len(p.Entries))
+	if err != nil || note.Org != p.Did || end > note.Head.Size {
+		return federation.Reject
+	}
+	rest, err := attlog.ParseRange(end, note.Head.Size, p.Rest)
+	if err != nil {
+		return federation.Reject
+	}
+	switch status := n.cfg.Members.Status(p.Did); {
+	case status == "":
+		return n.parks(from, federation.TopicEvents, msg)
+	case status != "active":
+		return federation.Ignore
+	}
+	switch lineUnder(note, n.cfg.Edges.HeadKeys(p.Did)) {
+	case attlog.LineUnknown:
+		return n.parks(from, federation.TopicEvents, msg)
+	case attlog.LineFalse:
+		return federation.Reject
+	}
+	return n.judgeEntries(job{from: from, topic: federation.TopicEvents, msg: slices.Clone(msg), pack: &p}, note, rest)
+}
+
+// judgeEntries compares a package under a true note with what is held.
+func (n *Node) judgeEntries(j job, note attlog.Note, rest attlog.Range) federation.Verdict {
+	g := &n.judging
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p, size := j.pack, note.Head.Size
+	if !g.within(p.Did, n.cfg.Now()) {
+		return federation.Ignore
+	}
+	edge := n.cfg.Edges.Edge(p.Did)
+	if a, ok := g.ahead[p.Did]; ok && a.edge.End() > edge.End() {
+		edge = a.edge.Clone()
+	}
+	held, end := edge.End(), p.From+uint64(len(p.Entries))
+	switch {
+	case size <= held:
+		if news(note, edge) {
+			j.note = true
+			n.enqueue(n.events, j)
+		}
+		return federation.Ignore
+	case p.From > held || end <= held:
+		n.lag(p.Did, size, j.from)
+		return federation.Ignore
+	}
+	for _, e := range p.Entries[held-p.From:] {
+		if edge.Append(e.Hash()) != nil {
+			return federation.Ignore
+		}
+	}
+	whole := edge.Clone()
+	if whole.Join(rest) != nil {
+		return federation.Reject
+	}
+	if root, err := whole.Root(); err != nil || root != note.Head.Root {
+		return federation.Reject
+	}
+	if end < size {
+		n.lag(p.Did, size, j.from)
+	}
+	if n.enqueue(n.events, j) {
+		g.queued(p.Did, edge)
+	}
+	return federation.Accept
+}
+
+// queued notes the edge a log has once the queue is worked off.
+func (j *judging) queued(d did.DID, edge attlog.Range) {
+	a, ok := j.ahead[d]
+	if !ok {
+		a = &ahead{}
+		j.ahead[d] = a
+	}
+	a.edge, a.jobs = edge, a.jobs+1
+}
+
+func (n *Node) enqueue(q *queue, j job) bool {
+	if q.push(j) {
+		return true
+	}
+	n.stats.dropped.Add(1)
+	return false
+}
+
+// news reports whether a note of a held size can add anything: a cosignature, or
+// a root that is not ours.
+func news(n attlog.Note, edge attlog.Range) bool {
+	if n.Head.Size == edge.End() {
+		if root, err := edge.Root(); err == nil && root != n.Head.Root {
+			return true
+		}
+	}
+	return slices.ContainsFunc(n.Lines, func(l attlog.Line) bool { _, ok := l.Witness(); return ok })
+}
+
+// lineUnder judges the log's own line of a note under the keys that may sign it.
+func lineUnder(n attlog.Note, keys []did.PublicKey) attlog.LineVerdict {
+	verdict := attlog.LineUnknown
+	for _, k := range keys {
+		if n.Verify(k) == nil {
+			return attlog.LineGood
+		}
+		if slices.ContainsFunc(n.Lines, func(l attlog.Line) bool { return l.Name == attlog.Origin(n.Org) && l.Hash == keyHash(l.Name, k) }) {
+			verdict = attlog.LineFalse
+		}
+	}
+	return verdict
+}
+
+// keyHash is the key hash of a log's line: C2SP signed-note, Ed25519.
+func keyHash(name string, k did.PublicKey) uint32 {
+	sum := sha256.Sum256(append([]byte(name+"\n\x01"), k.Raw()...))
+	return binary.BigEndian.Uint32(sum[:])
+}
+
+func (n *Node) judgeSigned(ctx context.Context, from federation.PeerID, t federation.Topic, head Head, msg []byte) federation.Verdict {
+	e, err := envelope.ParseDSSE(msg, federation.MaxMessage)
+	if err != nil {
+		return federation.Reject
+	}
+	j := job{from: from, topic: t, msg: slices.Clone(msg), env: e}
+	switch {
+	case t == federation.TopicBeacons && e.Type == federation.BeaconType:
+		return n.judgeBeacon(ctx, j, head)
+	case t == federation.TopicBeacons:
+		return federation.Reject
+	case e.Type == federation.BindingType:
+		return n.judgeBinding(ctx, j, head)
+	case e.Type == charter.Type:
+		return n.judgeCharter(j, head)
+	}
+	return federation.Ignore // of a version that knows more
+}
+
+func (n *Node) judgeBeacon(ctx context.Context, j job, head Head) federation.Verdict {
+	b, err := envelope.Decode[federation.Beacon](j.env)
+	if err != nil || b.Federation != head.Federation {
+		return federation.Reject
+	}
+	if v := n.judgeSender(j, b.Org); v != 0 {
+		return v
+	}
+	n.judging.mu.Lock()
+	stale := b.N <= n.judging.newest[b.Org]
+	n.judging.mu.Unlock()
+	if stale {
+		return federation.Ignore
+	}
+	if _, err := envelope.Open[federation.Beacon](ctx, j.env, n.cfg.Keys); err != nil {
+		return n.keyVerdict(j, err)
+	}
+	n.judging.mu.Lock()
+	defer n.judging.mu.Unlock()
+	if b.N <= n.judging.newest[b.Org] || !n.judging.within(b.Org, n.cfg.Now()) {
+		return federation.Ignore
+	}
+	n.judging.newest[b.Org] = b.N
+	if b.Charter.Seq > head.Charter.Seq {
+		n.kick(j.from)
+	}
+	for _, h := range b.Heads {
+		if h.DID == b.Org && h.Size > n.cfg.Edges.Edge(b.Org).End() {
+			n.lag(b.Org, h.Size, j.from)
+		}
+	}
+	n.enqueue(n.signed, j)
+	return federation.Accept
+}
+
+func (n *Node) judgeBinding(ctx context.Context, j job, head Head) federation.Verdict {
+	b, err := envelope.Decode[federation.Binding](j.env)
+	if err != nil || b.Federation != head.Federation {
+		return federation.Reject
+	}
+	if v := n.judgeSender(j, b.Org); v != 0 {
+		return v
+	}
+	if _, err := federation.OpenBinding(ctx, j.env, n.cfg.Keys); err != nil {
+		return n.keyVerdict(j, err)
+	}
+	n.enqueue(n.signed, j)
+	return federation.Accept
+}
+
+// judgeCharter lets the node judge a charter: its signatures are many, and what
+// they rest on is not in memory. It is passed on once it is accepted.
+func (n *Node) judgeCharter(j job, head Head) federation.Verdict {
+	b, err := envelope.Decode[charter.Body](j.env)
+	if err != nil || b.Seq > 0 && b.Federation != head.Federation {
+		return federation.Reject
+	}
+	if b.Seq > head.Charter.Seq {
+		n.enqueue(n.signed, j)
+	}
+	return federation.Ignore
+}
+
+// judgeSender ignores what is not of an active member; zero goes on.
+func (n *Node) judgeSender(j job, org did.DID) federation.Verdict {
+	switch status := n.cfg.Members.Status(org); {
+	case status == "":
+		return n.parks(j.from, j.topic, j.msg)
+	case status != "active":
+		return federation.Ignore
+	case org == n.cfg.Me: // it may show a number of ours that is not held
+		n.enqueue(n.signed, j)
+		return federation.Ignore
+	}
+	return 0
+}
+
+// keyVerdict is the verdict on what does not verify.
+func (n *Node) keyVerdict(j job, err error) federation.Verdict {
+	switch {
+	case errors.Is(err, envelope.ErrRetired):
+		return federation.Ignore
+	case errors.Is(err, envelope.ErrUnknownKey), errors.Is(err, envelope.ErrPending):
+		return n.parks(j.from, j.topic, j.msg)
+	}
+	return federation.Reject
+}

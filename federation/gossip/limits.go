@@ -1,0 +1,81 @@
+package gossip
+
+import "time"
+
+const (
+	// DefaultSyncEvery is how often each linked peer is synced with, ±20 %.
+	DefaultSyncEvery = 60 * time.Second
+	// askAll bounds a use case's question to all members.
+	askAll = 5 * time.Second
+
+	// maxReply is how many bytes of lines one ask is answered with.
+	maxReply = 8 << 20
+	// maxAsks bounds the asks of one turn, so that a stream ends some day.
+	maxAsks = 4096
+	// maxHave is how many ids an ask may name: every node of every record.
+	maxHave = 1024
+	// maxBodies is how many bodies one ask may name.
+	maxBodies = 64
+	// maxWants is how many missing things one round asks for.
+	maxWants = 256
+	// maxNotes is how many notes one line carries, and one answer at most asks for at a time.
+	maxNotes = 32
+	// turnWait is how long a pull waits for another of the same log.
+	turnWait = 500 * time.Millisecond
+	// recentNotes is how far below the head cosigned notes are compared first.
+	recentNotes = 256
+	// maxDIDs is how many organizations heads can speak of: every record of a charter.
+	maxDIDs = 128
+	// syncStreams is how many sync streams are opened to one peer at once; it
+	// grants four, and one is left for a question that cannot wait.
+	syncStreams = 3
+	// syncApart is the least time between two syncs with one peer that were asked for.
+	syncApart = 100 * time.Millisecond
+	// greetWait is how long a stream waits for the hello of its link.
+	greetWait = 3 * time.Second
+	// greetMin and greetMax bound the wait before a refused hello is tried again.
+	greetMin = time.Second
+	greetMax = 30 * time.Second
+
+	// queueLength and queueBytes bound what waits to be ingested.
+	queueLength = 1024
+	queueBytes  = 64 << 20
+	// perSecond is how many messages of one signer are accepted in a second.
+	perSecond = 50
+	// parkedBytes, parkedPeer and parkedFor bound what waits for something missing.
+	parkedBytes = 16 << 20
+	parkedPeer  = 2 << 20
+	parkedFor   = time.Hour
+	// lagWait is how long a gap may close by itself before it is pulled.
+	lagWait = 50 * time.Millisecond
+	// maxLags is how many gaps are remembered.
+	maxLags = 1024
+
+	// beaconApart is the least time between two beacons, but at a start and
+	// when a link comes up; linkApart that between two beacons of links that
+	// come up together.
+	beaconApart = 5 * time.Second
+	linkApart   = 200 * time.Millisecond
+	// beaconIdle is how often it is looked whether a beacon may be made, where
+	// there is no charter that says how often to make one.
+	beaconIdle = time.Minute
+
+	// publishApart keeps the packages of one log below perSecond.
+	publishApart = 25 * time.Millisecond
+	// publishMost is how many entries are published at most; for more, the head alone.
+	publishMost = 1024
+	// roundApart and promptApart are the least times between two cosign rounds.
+	roundApart  = time.Second
+	promptApart = 100 * time.Millisecond
+	// roundTime is how long a witness may take; roundWait how long the
+	// cosignatures of the quick wait for the slow before they are published.
+	roundTime = 5 * time.Second
+	roundWait = 300 * time.Millisecond
+
+	// wantAgain is how long something missing is not asked for again unasked.
+	wantAgain = 20 * time.Second
+	// wantWait lets what comes together be asked for together.
+	wantWait = 20 * time.Millisecond
+	// maxAsked is how many ids are remembered as asked for.
+	maxAsked = 8192
+)

@@ -1,0 +1,484 @@
+package gossip
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"trustnode/attestation"
+	"trustnode/did"
+	"trustnode/did/envelope"
+	"trustnode/federation"
+	"trustnode/federation/bundle"
+	"trustnode/federation/charter"
+)
+
+// ask sends one ask and hands each line of the answer to take.
+func (c *conversation) ask(a ask, take func(line []byte) error) (end, error) {
+	b, err := marshalAsk(a)
+	if err != nil {
+		return end{}, err
+	}
+	if err := c.f.Write(b); err != nil {
+		return end{}, err
+	}
+	for got := 0; ; {
+		b, err := c.f.Read()
+		if err != nil {
+			return end{}, noEOF(err)
+		}
+		if isEnd(b) {
+			return parseEnd(b)
+		}
+		if got > 0 && got+len(b) > maxReply {
+			return end{}, blame("a reply of more than %d bytes", maxReply)
+		}
+		got += len(b)
+		if err := take(b); err != nil {
+			return end{}, err
+		}
+	}
+}
+
+// judged turns the outcome of an offer into an error where the peer is to blame.
+func judged(what string, o Outcome, err error) error {
+	switch {
+	case err != nil && o != False && o != Forked:
+		return fmt.Errorf("%s: %w", what, err)
+	case o == False:
+		return blame("%s: %v", what, err)
+	}
+	return nil
+}
+
+// pull asks for everything the other end has and this one lacks: what others
+// depend on first.
+func (c *conversation) pull(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{c.pullDIDs, c.pullCharters, c.pullDIDs, c.pullBindings, c.pullBeacons, c.pullLogs, c.pullWants} {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	c.n.cfg.Beacons.Synced(c.org)
+	return nil
+}
+
+func (c *conversation) pullDIDs(ctx context.Context) error {
+	held, err := c.n.cfg.Identities.Heads(ctx)
+	if err != nil {
+		return err
+	}
+	for _, x := range c.theirs.DIDs {
+		after := versionNumber(held[x.DID])
+		if versionNumber(x.DIDHead) <= after || c.n.cfg.Members.Status(x.DID) == "" {
+			continue
+		}
+		if err := c.pullDID(ctx, x.DID, after); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pullDID asks for the lines of a DID log after a version.
+func (c *conversation) pullDID(ctx context.Context, d did.DID, after uint64) error {
+	news := false
+	for more := true; more; {
+		next := after
+		e, err := c.ask(ask{DIDLog: &didLogAsk{After: after, DID: d}}, func(b []byte) error {
+			l, err := bundle.ParseLine(b)
+			part, ok := l.(bundle.DIDLog)
+			if err != nil || !ok || part.DID != d || part.From != next+1 {
+				return blame("not the log of %s from %d", d, next+1)
+			}
+			o, err := c.n.cfg.Identities.Offer(ctx, d, part.From, part.Log, part.Witness)
+			next += lines(part.Log)
+			news = news || o == Taken
+			return judged("DID log of "+d.String(), o, err)
+		})
+		if err != nil {
+			return err
+		}
+		more, after = e.More && next > after, next
+	}
+	if news {
+		c.n.rejudge(ctx)
+	}
+	return nil
+}
+
+func lines(log []byte) (n uint64) {
+	for _, b := range log {
+		if b == '\n' {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *conversation) pullCharters(ctx context.Context) error {
+	for {
+		head, ok := c.n.cfg.Members.Head()
+		if !ok || c.theirs.Charter.Seq <= head.Charter.Seq {
+			return nil
+		}
+		var list []envelope.Envelope
+		_, err := c.ask(ask{Charters: &afterAsk{After: head.Charter.Seq}}, func(b []byte) error {
+			e, err := envelopeOf(b, charter.Type)
+			list = append(list, e)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		news := false
+		for _, e := range list {
+			o, err := c.offerCharter(ctx, e)
+			if err != nil {
+				return err
+			}
+			news = news || o == Taken
+		}
+		if !news {
+			return nil
+		}
+	}
+}
+
+// offerCharter offers a charter, and again with the DID logs it may have missed.
+func (c *conversation) offerCharter(ctx context.Context, e envelope.Envelope) (Outcome, error) {
+	o, err := c.n.cfg.Charters.Offer(ctx, e)
+	if o == Parked {
+		if err := c.pullMembers(ctx, e); err != nil {
+			return o, err
+		}
+		o, err = c.n.cfg.Charters.Offer(ctx, e)
+	}
+	return o, judged("charter "+e.ID().String(), o, err)
+}
+
+// pullMembers asks for the DID logs of those a charter names and the head does not.
+func (c *conversation) pullMembers(ctx context.Context, e envelope.Envelope) error {
+	b, err := envelope.Decode[charter.Body](e)
+	if err != nil {
+		return blame("charter: %v", err)
+	}
+	held, err := c.n.cfg.Identities.Heads(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range b.Members {
+		after := versionNumber(held[m.DID])
+		if versionNumber(m.DIDHead) <= after {
+			continue
+		}
+		if err := c.pullDID(ctx, m.DID, after); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// envelopeOf reads a line that must be an envelope of one type.
+func envelopeOf(b []byte, t envelope.Type) (envelope.Envelope, error) {
+	l, err := bundle.ParseLine(b)
+	if err != nil {
+		return envelope.Envelope{}, blame("line: %v", err)
+	}
+	e, ok := l.(bundle.Envelope)
+	if !ok || e.Type != t {
+		return envelope.Envelope{}, blame("a line that is no envelope of %s", t)
+	}
+	return e.Envelope, nil
+}
+
+func (c *conversation) pullBindings(ctx context.Context) error {
+	if c.theirs.Sets.Bindings == c.ours.Sets.Bindings {
+		return nil
+	}
+	list, err := c.n.cfg.Bindings.All(ctx)
+	if err != nil {
+		return err
+	}
+	return c.pullSet(ctx, ask{Bindings: &haveAsk{Have: idsOf(list)}}, federation.BindingType, c.n.cfg.Bindings.Offer)
+}
+
+func (c *conversation) pullBeacons(ctx context.Context) error {
+	list, err := c.n.cfg.Beacons.Newest(ctx)
+	if err != nil {
+		return err
+	}
+	if c.theirs.Sets.Beacons == digest(idsOf(list)) {
+		return nil
+	}
+	return c.pullSet(ctx, ask{Beacons: &haveAsk{Have: idsOf(list)}}, federation.BeaconType, c.n.cfg.Beacons.Take)
+}
+
+func (c *conversation) pullSet(ctx context.Context, a ask, t envelope.Type, offer func(context.Context, envelope.Envelope) (Outcome, error)) error {
+	_, err := c.ask(a, func(b []byte) error {
+		e, err := envelopeOf(b, t)
+		if err != nil {
+			return err
+		}
+		o, err := offer(ctx, e)
+		return judged(string(t), o, err)
+	})
+	return err
+}
+
+// pullLogs brings every log up to the other's head.
+func (c *conversation) pullLogs(ctx context.Context) error {
+	for _, x := range c.theirs.DIDs {
+		if x.Note == "" || c.n.cfg.Members.Status(x.DID) == "" {
+			continue
+		}
+		if err := c.pullLog(ctx, x); err != nil {
+			return err
+		}
+		if err := c.pullNotes(ctx, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeTurn waits a moment for another pull of the same log, which may bring the
+// same; then both go on, since one may be stuck.
+func (n *Node) takeTurn(ctx context.Context, d did.DID) (release func()) {
+	mine := make(chan struct{})
+	n.mu.Lock()
+	other := n.pulls[d]
+	if other == nil {
+		n.pulls[d] = mine
+	}
+	n.mu.Unlock()
+	if other != nil {
+		t := time.NewTimer(turnWait)
+		defer t.Stop()
+		select {
+		case <-other:
+		case <-t.C:
+		case <-ctx.Done():
+		}
+		return func() {}
+	}
+	return func() {
+		n.mu.Lock()
+		delete(n.pulls, d)
+		n.mu.Unlock()
+		close(mine)
+	}
+}
+
+func (c *conversation) pullLog(ctx context.Context, x didHead) error {
+	size := noteSize([]byte(x.Note))
+	if held, _, err := c.n.head(ctx, x.DID); err != nil || held >= size {
+		return err
+	}
+	defer c.n.takeTurn(ctx, x.DID)()
+	for {
+		held, _, err := c.n.head(ctx, x.DID)
+		if err != nil || held >= size {
+			return err
+		}
+		a := rangeAsk{DID: x.DID, From: held, To: size}
+		stop := false
+		e, err := c.ask(ask{Events: &a}, func(b []byte) error {
+			p, err := parseEntries(b, a, c.theirs.Federation, x.Note)
+			if err != nil || stop {
+				return err
+			}
+			o, err := c.n.cfg.Intake.Ingest(ctx, p)
+			stop = o != Taken && o != Held
+			return judged("log of "+x.DID.String(), o, err)
+		})
+		if err != nil {
+			return err
+		}
+		if e.Code == "" && !stop {
+			c.n.dropNoteSet(x.DID)
+			c.n.wants.give()
+		}
+		now, _, err := c.n.head(ctx, x.DID)
+		if err != nil || now <= held || stop {
+			return err
+		}
+	}
+}
+
+// pullNotes asks for cosigned notes where both ends hold different ones: the
+// recent ones first, then all.
+func (c *conversation) pullNotes(ctx context.Context, x didHead) error {
+	held, _, err := c.n.head(ctx, x.DID)
+	if err != nil || held == 0 || x.Notes.IsZero() {
+		return err
+	}
+	to := min(held, noteSize([]byte(x.Note)))
+	for _, from := range []uint64{to - min(to, recentNotes), 0} {
+		ours, err := c.n.noteSet(ctx, x.DID)
+		if err != nil || ours == x.Notes {
+			return err
+		}
+		if err := c.pullNotesFrom(ctx, x.DID, from, to); err != nil {
+			return err
+		}
+		if to <= recentNotes {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (c *conversation) pullNotesFrom(ctx context.Context, d did.DID, from, to uint64) error {
+	for more := true; more && from < to; {
+		last := from
+		e, err := c.ask(ask{Notes: &rangeAsk{DID: d, From: from, To: to}}, func(b []byte) error {
+			list, err := parseNotes(b, d)
+			if err != nil {
+				return err
+			}
+			for _, note := range list {
+				size := noteSize([]byte(note))
+				if size <= last || size > to {
+					return blame("a note of size %d of %s after %d", size, d, last)
+				}
+				last = size
+				o, err := c.n.cfg.Intake.Merge(ctx, d, []byte(note))
+				if err := judged("note of "+d.String(), o, err); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		more = e.More && last > from
+		from = last
+	}
+	c.n.dropNoteSet(d)
+	return nil
+}
+
+// pullWants asks for what is missing and was not asked for a moment ago.
+func (c *conversation) pullWants(ctx context.Context) error {
+	list, err := c.n.cfg.Objects.Wants(ctx, maxWants)
+	if err != nil {
+		return err
+	}
+	_, err = c.fetch(ctx, c.n.unasked(list))
+	return err
+}
+
+// fetch asks for objects and bodies and returns which came.
+func (c *conversation) fetch(ctx context.Context, list []Want) (map[envelope.ID]bool, error) {
+	got := map[envelope.ID]bool{}
+	var bodies []envelope.ID
+	for _, w := range list {
+		if w.Body {
+			bodies = append(bodies, w.ID)
+			continue
+		}
+		if err := c.fetchObject(ctx, w.ID, got); err != nil {
+			return got, err
+		}
+	}
+	for len(bodies) > 0 {
+		part := bodies[:min(len(bodies), maxBodies)]
+		bodies = bodies[len(part):]
+		if err := c.fetchBodies(ctx, part, got); err != nil {
+			return got, err
+		}
+	}
+	return got, nil
+}
+
+func (c *conversation) fetchObject(ctx context.Context, id envelope.ID, got map[envelope.ID]bool) error {
+	_, err := c.ask(ask{Object: &objectAsk{ID: id}}, func(b []byte) error {
+		l, err := bundle.ParseLine(b)
+		if err != nil {
+			return blame("object: %v", err)
+		}
+		if lineID(l) != id {
+			return blame("not the object %s", id)
+		}
+		return c.takeLine(ctx, id, l, got)
+	})
+	return err
+}
+
+func (c *conversation) takeLine(ctx context.Context, id envelope.ID, l bundle.Line, got map[envelope.ID]bool) error {
+	o, err := c.n.cfg.Objects.Take(ctx, c.org, l)
+	if o == Taken || o == Held {
+		got[id] = true
+	}
+	return judged("object "+id.String(), o, err)
+}
+
+func (c *conversation) fetchBodies(ctx context.Context, ids []envelope.ID, got map[envelope.ID]bool) error {
+	asked := map[envelope.ID]bool{}
+	for _, id := range ids {
+		asked[id] = true
+	}
+	for left := ids; len(left) > 0; {
+		n := len(left)
+		e, err := c.ask(ask{Bodies: left}, func(b []byte) error {
+			list, err := parseBodies(b)
+			if err != nil {
+				return err
+			}
+			for _, body := range list {
+				id := envelope.IDOf(body)
+				if !asked[id] {
+					return blame("body %s was not asked for", id)
+				}
+				delete(asked, id)
+				if err := c.takeLine(ctx, id, bundle.Body{Body: body}, got); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		left = keep(left, asked)
+		if !e.More || len(left) == n {
+			return nil
+		}
+	}
+	return nil
+}
+
+func keep(ids []envelope.ID, in map[envelope.ID]bool) (out []envelope.ID) {
+	for _, id := range ids {
+		if in[id] {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// lineID is the id of what a line carries; zero where it has none.
+func lineID(l bundle.Line) envelope.ID {
+	switch l := l.(type) {
+	case bundle.Envelope:
+		return l.ID()
+	case bundle.Compact:
+		if e, err := l.Envelope(); err == nil {
+			return e.ID()
+		}
+	case bundle.Body:
+		return l.ID()
+	case bundle.Row:
+		return envelope.IDOf(l.Row)
+	case bundle.Entry:
+		if e := attestation.Entry(l.Entry); e.Check() == nil {
+			return e.ID()
+		}
+	}
+	return envelope.ID{}
+}
