@@ -167,7 +167,7 @@ func (c *Case) equivocated(m move) bool {
 }
 
 // Considered commits to the events taken so far: what a ruling made now rests on.
-func (c *Case) Considered() Considered {
+func (c Case) Considered() Considered {
 	ids := make([]envelope.ID, len(c.Events))
 	for i, e := range c.Events {
 		ids[i] = e.ID

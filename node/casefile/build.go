@@ -450,4 +450,3 @@ func (b *builder) agents(q attestation.Query) error {
 	}
 	return nil
 }
-

@@ -10,12 +10,8 @@ import (
 )
 
 // fold gives the case of the file and what its exhibits show.
-func (s Set) fold(o Options) (mediation.Case, mediation.Report) {
-	at := s.Newest.Time()
-	if !o.AsOf.IsZero() {
-		at = o.AsOf
-	}
-	c := mediation.Fold(s.terms(), s.Facts(), at)
+func (s Set) fold() (mediation.Case, mediation.Report) {
+	c := mediation.Fold(s.terms(), s.Facts(), s.asOf)
 	return c, mediation.Weigh(c, func(by did.DID, it mediation.Item) mediation.Exhibit { return s.exhibit(c, by, it) })
 }
 

@@ -53,7 +53,8 @@ func (b *builder) fact(f attestation.Fact, by counts) error {
 }
 
 // entry adds an event with its proof: under the head by whose note one that counts saw it
-// first, so that the file gives it the same time; under the newest head where none has.
+// first, so that the file gives it the same time; by whoever else saw it first
+// where none could, under the newest head where none has.
 // Nil for an event that was added before.
 func (b *builder) entry(org did.DID, index uint64, id envelope.ID, by counts) (attestation.Entry, error) {
 	if !b.first("event", id) {
@@ -64,7 +65,10 @@ func (b *builder) entry(org did.DID, index uint64, id envelope.ID, by counts) (a
 	if err != nil {
 		return nil, err
 	}
-	n, err := b.covering(log, org, index, by)
+	n, seen, err := b.covering(log, org, index, by)
+	if err == nil && !seen {
+		n, _, err = b.covering(log, org, index, others)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -82,32 +86,33 @@ func (b *builder) entry(org did.DID, index uint64, id envelope.ID, by counts) (a
 	return out, err
 }
 
-func (b *builder) covering(log attestation.Log, org did.DID, index uint64, by counts) (attlog.Note, error) {
+// covering is the note by which one that counts first saw an index, and whether there is
+// one; else the newest note that covers it.
+func (b *builder) covering(log attestation.Log, org did.DID, index uint64, by counts) (best attlog.Note, seen bool, err error) {
 	head, newest := log.Head()
 	notes, err := b.s.Notes(b.ctx, org, index, head.Size, maxNotes)
 	if err != nil {
-		return attlog.Note{}, err
+		return attlog.Note{}, false, err
 	}
-	best, first := attlog.Note{}, time.Time{}
+	var first time.Time
 	for _, text := range append(notes, newest) {
 		n, err := attlog.ParseNote(text)
 		if err != nil || n.Head.Size <= index || n.Head.Size > head.Size {
 			continue
 		}
 		n.Lines = b.trueLines(n)
-		at, seen := earliest(n, by)
+		at, ok := earliest(n, by)
 		switch {
-		case best.Org.IsZero(), seen && (first.IsZero() || at.Before(first)), !seen && first.IsZero() && len(n.Lines) >= len(best.Lines):
+		case ok && (!seen || at.Before(first)):
+			best, first, seen = n, at, true
+		case !seen:
 			best = n
-			if seen {
-				first = at
-			}
 		}
 	}
 	if best.Org.IsZero() {
-		return attlog.Note{}, fmt.Errorf("no signed head covers %s %d: %w", org, index, attestation.ErrNotFound)
+		return attlog.Note{}, false, fmt.Errorf("no signed head covers %s %d: %w", org, index, attestation.ErrNotFound)
 	}
-	return best, nil
+	return best, seen, nil
 }
 
 // trueLines keeps the log's own line and each true cosignature of another organization.

@@ -84,7 +84,11 @@ func Open(ctx context.Context, b []byte, o Options) (Set, mediation.Case, mediat
 	if err != nil {
 		return Set{}, mediation.Case{}, mediation.Report{}, err
 	}
-	c, r := s.fold(o)
+	s.asOf = s.Newest.Time()
+	if !o.AsOf.IsZero() {
+		s.asOf = o.AsOf
+	}
+	c, r := s.fold()
 	if c.State == "" {
 		return Set{}, mediation.Case{}, mediation.Report{}, fault(1, "no dispute in the file has the id %s", s.Case)
 	}

@@ -3,6 +3,7 @@ package casefile
 import (
 	"context"
 	"slices"
+	"time"
 
 	"trustnode/attestation"
 	"trustnode/attestation/history"
@@ -26,7 +27,7 @@ type Set struct {
 	file   envelope.ID // id of the file's bytes
 	bytes  int
 	header int // lines in all
-	fed    string
+	asOf   time.Time // the moment the case is looked at
 
 	ring    *ring
 	keys    map[did.DID]history.Keys

@@ -2,8 +2,8 @@ package casefile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	"trustnode/attestation"
 	"trustnode/did"
@@ -122,7 +122,7 @@ func (w *words) loans(r mediation.Report) {
 	}
 	for _, it := range r.Items {
 		if it.Kind == "row" && it.Grade == mediation.Proven && !it.Request.IsZero() {
-			w.add("claim", "%s", w.read(it, end[it.Perm.String()]))
+			w.add("claim", "%s", w.read(r, it, end[it.Perm.String()]))
 		}
 	}
 }
@@ -143,19 +143,27 @@ func (w *words) proven(r mediation.Report, o object, kind string) *mediation.Exh
 }
 
 // read says what one row of a loan shows, and on which side of the revocation it lies.
-func (w *words) read(it mediation.ItemReport, end *mediation.Where) string {
-	what := "was given an answer"
+// Without the borrower's own signed request it is the lender's word.
+func (w *words) read(r mediation.Report, it mediation.ItemReport, end *mediation.Where) string {
+	who, how := w.s.agentName(it.Borrower), ""
+	signed := slices.ContainsFunc(r.Items, func(o mediation.ItemReport) bool {
+		return o.Kind == "readrequest" && o.ID == it.Request && o.Grade == mediation.Proven && o.Borrower == it.Borrower
+	})
+	if !signed {
+		who, how = w.s.org(it.Place.Org)+" wrote down that "+who, " (no request signed by the borrower proves it)"
+	}
+	place := fmt.Sprintf("row %d at %s", *it.Place.Row, w.where(it.Place))
+	granted := "was given an answer"
 	if it.Refused != "" {
-		what = "was refused (" + it.Refused + ")"
+		granted = "was refused as " + it.Refused
 	}
-	side := ""
-	if end != nil && it.Place.Org == end.Org {
-		side = fmt.Sprintf(", before the revocation at %d", end.Index)
-		if it.Place.Index > end.Index {
-			side = fmt.Sprintf(", after the revocation at %d", end.Index)
-		}
+	switch {
+	case end != nil && it.Place.Org == end.Org && it.Place.Index > end.Index:
+		return fmt.Sprintf("%s read after the end of loan %s and %s: %s, after the revocation at %d%s", who, it.Perm, granted, place, end.Index, how)
+	case end != nil && it.Place.Org == end.Org:
+		return fmt.Sprintf("%s read under loan %s and %s: %s, before the revocation at %d%s", who, it.Perm, granted, place, end.Index, how)
 	}
-	return fmt.Sprintf("%s asked under %s and %s: row %d at %s%s", w.s.agentName(it.Borrower), it.Perm, what, *it.Place.Row, w.where(it.Place), side)
+	return fmt.Sprintf("%s read under loan %s and %s: %s%s", who, it.Perm, granted, place, how)
 }
 
 func (w *words) where(p *mediation.Where) string { return w.s.org(p.Org) + " " + number(p.Index) }
@@ -220,16 +228,7 @@ func (w *words) ruling() {
 	if !at.IsZero() {
 		next = fmt.Sprintf("; if nobody moves it is %s after %s", to, stamp(at))
 	}
-	w.add("claim", "as of %s the case is %s%s", stamp(w.asOf()), w.c.State, next)
-}
-
-// asOf is the moment the case is looked at: never before its newest step.
-func (w *words) asOf() time.Time {
-	at := w.s.Newest.Time()
-	if w.c.Since.After(at) {
-		at = w.c.Since
-	}
-	return at
+	w.add("claim", "as of %s the case is %s%s", stamp(w.s.asOf), w.c.State, next)
 }
 
 func forWhom(outcome string) string {
