@@ -8,18 +8,40 @@
 //
 // HTTP and libp2p call the same functions with the same signed bytes. The package opens
 // no socket.
+//
+// # What is stored
+//
+// In state:
+//
+//	perm/<id>                 compact permission
+//	loan/<id>                 lending.Loan: place and count
+//	li/<id>                   issuedRow: what was known at issue
+//	lo/<id>                   the loan is open; gone once loan.ended is drafted
+//	le/<id>                   id of the event loan.ended
+//	rev/<kind>/<target>       lending.RevokedBy
+//	non/<borrower>/<nonce>    8 bytes of time it is forgotten, lending.NonceRecord
+//	vio/<id>/<class>          breachRow: denied acts, and which are in the log
+//	side/<row id>             lending.Side of a granted row
+//	rq/<row id>               id of the signed request the row answers
+//
+// Signed objects (permissions, revocations, requests, receipts) lie in node/library.
+//
+// # What leaves no row
+//
+// What is not authenticated as a known agent's request, and calls beyond the limits of
+// rate and queue: who sends them cannot make this node write.
 package lender
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"trustnode/did"
 	"trustnode/did/envelope"
-	"trustnode/federation"
-	"trustnode/federation/charter"
 	"trustnode/federation/lending"
 	"trustnode/node/fault"
 	"trustnode/node/library"
@@ -28,41 +50,60 @@ import (
 	"trustnode/node/store"
 )
 
-// Keys in the state database.
+// Prefixes of keys; the package comment says what is under them.
 const (
-	keyPerm   = "perm/" // perm/<id>: compact permission
-	keyLoan   = "loan/" // loan/<id>: lending.Loan
-	keyIssued = "li/"   // li/<id>: issuedRow
-	keyRev    = "rev/"  // rev/<kind>/<target>: lending.RevokedBy
-	keyNonce  = "non/"  // non/<borrower>/<nonce>: lending.NonceRecord
-	keyEnd    = "le/"   // le/<id>: the loan.ended event of the loan
-	keyBreach = "vio/"  // vio/<id>/<class>: breachRow
-	keySide   = "side/" // side/<row id>: what the lender alone sees of a row
-	keyAsked  = "rq/"   // rq/<row id>: id of the request it answers, kept beside its row
+	keyPerm   = "perm/"
+	keyLoan   = "loan/"
+	keyIssued = "li/"
+	keyOpen   = "lo/"
+	keyEnded  = "le/"
+	keyRev    = "rev/"
+	keyNonce  = "non/"
+	keyBreach = "vio/"
+	keySide   = "side/"
+	keyAsked  = "rq/"
 )
-
-// tenant is the only one of this version.
-const tenant = "main"
-
-// maxCached is how many verified permissions are kept in memory.
-const maxCached = 4096
 
 // Lender is the lending side of one node. It is safe for concurrent use.
 type Lender struct {
-	n   *self.Node
-	cfg Config
+	n      *self.Node
+	slots  chan struct{} // of one call each
+	limits *limiter
 
-	mu    sync.Mutex
-	perms map[envelope.ID]envelope.Verified[lending.Permission] // guarded by mu: bytes verified once; validity is never cached
-	gates map[envelope.ID]*gate                                 // guarded by mu
+	mu      sync.Mutex
+	known   map[envelope.ID]*known // guarded by mu
+	gates   map[envelope.ID]*gate  // guarded by mu
+	signers map[did.DID]signer     // guarded by mu
+	cfg     Config
+
+	// testingOnlyBeforeSend is called between commit and release.
+	testingOnlyBeforeSend func()
+	// testingOnlyFound is called between evaluation and decision.
+	testingOnlyFound func()
 }
 
 // New returns the lending side of n.
 func New(n *self.Node, cfg Config) *Lender {
-	return &Lender{n: n, cfg: cfg, perms: map[envelope.ID]envelope.Verified[lending.Permission]{}, gates: map[envelope.ID]*gate{}}
+	if cfg.ReadsPerSecond <= 0 {
+		cfg.ReadsPerSecond = DefaultRate
+	}
+	if cfg.Queue <= 0 {
+		cfg.Queue = DefaultQueue
+	}
+	return &Lender{
+		n: n, cfg: cfg, slots: make(chan struct{}, cfg.Queue), limits: newLimiter(cfg.ReadsPerSecond),
+		known: map[envelope.ID]*known{}, gates: map[envelope.ID]*gate{}, signers: map[did.DID]signer{},
+	}
 }
 
-type gate struct{}
+// known is what never changes about a permission this node issued: its bytes were
+// verified once. Whether it may be used is decided anew each time.
+type known struct {
+	perm    envelope.Verified[lending.Permission]
+	compact string
+	place   memory.Place
+	issued  issuedRow
+}
 
 // issuedRow is what the lender keeps of a loan beside the permission.
 type issuedRow struct {
@@ -72,11 +113,13 @@ type issuedRow struct {
 	Matches     uint64      `json:"matches"`
 }
 
-func permKey(id envelope.ID) []byte   { return []byte(keyPerm + id.String()) }
-func loanKey(id envelope.ID) []byte   { return []byte(keyLoan + id.String()) }
-func issuedKey(id envelope.ID) []byte { return []byte(keyIssued + id.String()) }
-func endKey(id envelope.ID) []byte    { return []byte(keyEnd + id.String()) }
-func revKey(t lending.Target) []byte  { return []byte(keyRev + t.Kind + "/" + t.ID) }
+type signer struct {
+	envelope.Signer
+	kid string
+}
+
+func idKey(prefix string, id envelope.ID) []byte { return []byte(prefix + id.String()) }
+func revKey(t lending.Target) []byte             { return []byte(keyRev + t.Kind + "/" + t.ID) }
 func nonceKey(b did.DID, n lending.Salt) []byte {
 	return []byte(keyNonce + b.String() + "/" + n.String())
 }
@@ -105,117 +148,153 @@ func put(tx store.Tx, key []byte, v any) error {
 	return tx.Set(key, b)
 }
 
-// permission returns a permission this node issued, verified once per distinct bytes.
-// Only the bytes are remembered; whether it may be used is decided anew each time.
-func (l *Lender) permission(ctx context.Context, id envelope.ID) (envelope.Verified[lending.Permission], error) {
-	l.mu.Lock()
-	v, ok := l.perms[id]
-	l.mu.Unlock()
-	if ok {
-		return v, nil
+// getNonce reads what was answered to a nonce; nil if nothing.
+func getNonce(g library.Getter, key []byte) (*lending.NonceRecord, error) {
+	b, err := g.Get(key)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
 	}
-	var compact string
+	if err != nil {
+		return nil, err
+	}
+	if len(b) < 8 {
+		return nil, fmt.Errorf("row %.40q is damaged", key)
+	}
+	rec, err := lending.ParseNonceRecord(b[8:])
+	return &rec, err
+}
+
+func putNonce(tx store.Tx, key []byte, rec lending.NonceRecord) error {
+	b, err := rec.Bytes()
+	if err != nil {
+		return err
+	}
+	until := binary.BigEndian.AppendUint64(nil, uint64(rec.Until.Unix()))
+	return tx.Set(key, append(until, b...))
+}
+
+// permission returns a permission this node issued, or lending.Unknown.
+func (l *Lender) permission(ctx context.Context, id envelope.ID) (*known, error) {
+	l.mu.Lock()
+	k := l.known[id]
+	l.mu.Unlock()
+	if k != nil {
+		return k, nil
+	}
+	k = &known{}
 	var row self.AgentRow
-	err := l.n.DB.View(ctx, func(r store.Reader) error {
-		b, err := r.Get(permKey(id))
-		if err != nil {
-			return err
-		}
-		compact = string(b)
-		e, err := envelope.ParseCompact(compact, lending.PermissionType, lending.MaxPermission)
-		if err != nil {
-			return err
-		}
-		p, err := envelope.Decode[lending.Permission](e)
-		if err != nil {
-			return err
-		}
-		row, err = self.Agent(r, p.Lender)
+	err := l.n.DB.View(ctx, func(r store.Reader) (err error) {
+		row, err = k.load(r, id)
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		return envelope.Verified[lending.Permission]{}, lending.Unknown()
+		return nil, lending.Unknown()
 	}
 	if err != nil {
-		return envelope.Verified[lending.Permission]{}, err
+		return nil, err
 	}
-	e, err := envelope.ParseCompact(compact, lending.PermissionType, lending.MaxPermission)
+	e, err := envelope.ParseCompact(k.compact, lending.PermissionType, lending.MaxPermission)
 	if err != nil {
-		return envelope.Verified[lending.Permission]{}, err
+		return nil, err
 	}
-	if v, err = envelope.Open[lending.Permission](ctx, e, anyTime(row)); err != nil {
-		return envelope.Verified[lending.Permission]{}, err
+	if k.perm, err = envelope.Open[lending.Permission](ctx, e, anyTime(row)); err != nil {
+		return nil, err
 	}
-	l.remember(v)
-	return v, nil
+	l.remember(k)
+	return k, nil
 }
 
-func (l *Lender) remember(v envelope.Verified[lending.Permission]) {
+// load reads what belongs to a permission, and the agent that signed it.
+func (k *known) load(r store.Reader, id envelope.ID) (self.AgentRow, error) {
+	b, err := r.Get(idKey(keyPerm, id))
+	if err != nil {
+		return self.AgentRow{}, err
+	}
+	k.compact = string(b)
+	e, err := envelope.ParseCompact(k.compact, lending.PermissionType, lending.MaxPermission)
+	if err != nil {
+		return self.AgentRow{}, err
+	}
+	p, err := envelope.Decode[lending.Permission](e)
+	if err != nil {
+		return self.AgentRow{}, err
+	}
+	loan, _, err := get[lending.Loan](r, idKey(keyLoan, id))
+	if err != nil {
+		return self.AgentRow{}, err
+	}
+	if k.place, err = memory.ParsePlace(loan.Place); err != nil {
+		return self.AgentRow{}, err
+	}
+	if k.issued, _, err = get[issuedRow](r, idKey(keyIssued, id)); err != nil {
+		return self.AgentRow{}, err
+	}
+	return self.Agent(r, p.Lender)
+}
+
+func (l *Lender) remember(k *known) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.perms) >= maxCached {
-		clear(l.perms)
+	if len(l.known) >= maxKnown {
+		clear(l.known)
 	}
-	l.perms[v.ID()] = v
+	l.known[k.perm.ID()] = k
 }
 
 // anyTime is the key source of one agent whatever its state: it says who signed, and the
 // decision says whether that one may act now.
 func anyTime(row self.AgentRow) envelope.KeySource {
-	return envelope.KeySourceFunc(func(_ context.Context, signer did.DID, kid string) (did.Key, error) {
-		if signer != row.Agent || kid != row.KID {
-			return did.Key{}, fmt.Errorf("%s, key %.80q: %w", signer, kid, envelope.ErrUnknownKey)
+	return envelope.KeySourceFunc(func(_ context.Context, who did.DID, kid string) (did.Key, error) {
+		if who != row.Agent || kid != row.KID {
+			return did.Key{}, fmt.Errorf("%s, key %.80q: %w", who, kid, envelope.ErrUnknownKey)
 		}
 		return did.Key{Public: row.Pub, Version: row.Object.String()}, nil
 	})
 }
 
-// place is where an agent's memory lies, by its row alone.
-func place(a self.AgentRow) (memory.Place, error) {
-	if a.Project == "" {
-		return memory.Place{}, fault.New(fault.Invalid, "no_place", "agent %s has no project", a.Name).
-			WithHint("name one: --project P with the first memory verb of the agent")
+// signer returns the signer of an own agent with the key that its row names.
+func (l *Lender) signer(ctx context.Context, row self.AgentRow) (signer, error) {
+	l.mu.Lock()
+	s, ok := l.signers[row.Agent]
+	l.mu.Unlock()
+	if ok && s.kid == row.KID && s.Public() == row.Pub {
+		return s, nil
 	}
-	return memory.NewPlace(tenant, a.Project)
-}
-
-// standing is what the federation says of a loan between two organizations.
-type standing struct {
-	cross, member, mediator bool
-	allowed                 federation.Allowed
-	word                    string
-	head                    charter.Head
-	pin                     lending.CharterPin
-}
-
-func (l *Lender) standing(borrowerOrg did.DID) standing {
-	s := standing{cross: borrowerOrg != l.n.Org}
-	now, err := l.n.Clock.Now()
+	key, kid, err := l.n.Signers.Agent(ctx, row.Agent)
+	if errors.Is(err, self.ErrNoKey) {
+		return signer{}, fault.Wrap(fault.Unavailable, "no_key", err).WithHint("the key of agent %s has to be on this node", row.Name)
+	}
 	if err != nil {
-		return s
+		return signer{}, err
 	}
-	state, _, allowed := l.n.Standing.State(now)
-	s.word, s.allowed = state.String(), allowed
-	if !s.cross {
-		s.member, s.mediator = true, true
-		return s
+	s = signer{key, kid}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.signers) >= maxKnown {
+		clear(l.signers)
 	}
-	chain, ok := l.n.Standing.Charter()
-	if !ok {
-		return s
-	}
-	s.head = chain.Head()
-	s.pin = lending.CharterPin{ID: s.head.ID, Seq: s.head.Body.Seq}
-	m, ok := s.head.Body.Member(borrowerOrg)
-	s.member = ok && m.Active()
-	s.mediator = charter.CanMediate(s.head.Body, l.n.Org, borrowerOrg)
-	return s
+	l.signers[row.Agent] = s
+	return s, nil
 }
 
-// mayLend says whether the node's state allows a live read of this loan.
-func (s standing) mayLend() bool {
-	if s.cross {
-		return s.allowed.LiveReads
+// clock returns the time to decide at, and whether it is trusted.
+func (l *Lender) clock() (at time.Time, trusted bool) {
+	at, err := l.n.Clock.Now()
+	if err != nil {
+		return l.n.Clock.Last(), false
 	}
-	return s.allowed.OwnLoans
+	return at, true
+}
+
+// resolve reads what a person calls a permission: its id or its compact form.
+func resolve(text string) (envelope.ID, error) {
+	if id, err := envelope.ParseID(text); err == nil {
+		return id, nil
+	}
+	e, err := envelope.ParseCompact(text, lending.PermissionType, lending.MaxPermission)
+	if err != nil {
+		return envelope.ID{}, fault.New(fault.Invalid, "permission", "%.60q is neither the id of a permission nor a permission", text).
+			WithHint("trustnode loan list shows the ids")
+	}
+	return e.ID(), nil
 }

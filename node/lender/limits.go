@@ -9,7 +9,39 @@ const (
 	DefaultQueue = 4096
 	// MaxTagged is the most ids of one change of tags.
 	MaxTagged = 1000
+	// MaxLoans is the most loans of one list.
+	MaxLoans = 10_000
+	// MaxReasonText is the longest text to go with a revocation, in bytes.
+	MaxReasonText = 1024
 
-	callTime  = 5 * time.Second // a call that is not decided by then never is
-	drainTime = 2 * time.Second // releases under way may take so long when a loan ends
+	// callTime bounds a call: what is not decided by then never is.
+	callTime = 5 * time.Second
+	// drainTime is what releases under way are given when a loan ends.
+	drainTime = 2 * time.Second
+	// maxCompact is the longest compact form of a request or permission, in bytes.
+	maxCompact = 12 << 10
+	// maxObject is the longest signed object read back, in bytes.
+	maxObject = 32 << 10
+	// maxAttempts is how often a read is evaluated anew when memory changed meanwhile.
+	maxAttempts = 4
+	// maxKnown is how many verified permissions and signers are kept in memory.
+	maxKnown = 4096
+	// maxBuckets is how many borrowers' rates are kept in memory.
+	maxBuckets = 4096
+
+	// sweepEvery is how often ended loans and old nonces are looked for.
+	sweepEvery = time.Minute
+	// sweepBatch is how many keys one transaction of a sweep changes.
+	sweepBatch = 512
+	// violationEvery is the least time between two events of one class about one loan.
+	violationEvery = time.Hour
+	// maxRequests is how many requests one violation names: each denial reads them.
+	maxRequests = 100
+
+	// flushTime is how long an audit waits for the log to take what is committed.
+	flushTime = 2 * time.Second
+	// appendTime is how long issue waits for its event to be in the own log.
+	appendTime = 2 * time.Second
+	// arriveTime is how long what a sync brought may take to be known here.
+	arriveTime = 2 * time.Second
 )

@@ -1,0 +1,118 @@
+package lender
+
+import (
+	"context"
+	"errors"
+
+	"trustnode/attestation"
+	"trustnode/attestation/audit"
+	"trustnode/did/envelope"
+	"trustnode/federation/lending"
+	"trustnode/node/fault"
+)
+
+// Audit gives all that happened under a permission: this node's rows, also those not yet
+// in the log, and the events of both sides.
+func (l *Lender) Audit(ctx context.Context, idOrCompact string) (Audit, error) {
+	loan, err := l.Loan(ctx, idOrCompact)
+	if err != nil {
+		return Audit{}, err
+	}
+	l.flush(ctx)
+	out := Audit{Loan: loan}
+	if out.Rows, err = l.rows(ctx, loan.ID); err != nil {
+		return Audit{}, refusal(err)
+	}
+	out.Granted, out.GapFree = whole(out.Rows)
+	if out.Events, err = l.events(ctx, loan.ID); err != nil {
+		return Audit{}, refusal(err)
+	}
+	return out, nil
+}
+
+// flush gives the log a while to take what is committed. What it did not take is shown
+// as waiting.
+func (l *Lender) flush(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, flushTime)
+	defer cancel()
+	if err := l.n.Rec.Flush(ctx); err != nil {
+		l.n.Log.DebugContext(ctx, "the log does not take what is committed", "error", err)
+	}
+}
+
+// rows lists the rows of a loan in the order of commit. What waits is asked for first:
+// a row that moves meanwhile is then seen at least once.
+func (l *Lender) rows(ctx context.Context, perm envelope.ID) ([]AuditRow, error) {
+	waiting, err := l.n.Rec.WaitingRows(ctx, perm.String())
+	if err != nil {
+		return nil, err
+	}
+	var out []AuditRow
+	seen := map[envelope.ID]bool{}
+	err = l.n.Rec.RowsOf(ctx, perm.String(), func(n uint64, row audit.Row) error {
+		r, err := auditRow(row)
+		if err != nil {
+			return err
+		}
+		r.N = n
+		if r.Index, r.Bound, err = l.n.Rec.BoundAt(ctx, n); err != nil {
+			return err
+		}
+		seen[r.ID] = true
+		out = append(out, r)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range waiting {
+		r, err := auditRow(row)
+		if err != nil {
+			return nil, err
+		}
+		if !seen[r.ID] {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+func auditRow(row audit.Row) (AuditRow, error) {
+	body, err := lending.ParseRow(row.Body)
+	if err != nil {
+		return AuditRow{}, fault.Wrap(fault.Internal, "row", err)
+	}
+	return AuditRow{ID: audit.ID(row), Row: body, Body: row.Body}, nil
+}
+
+// whole counts the granted rows and says whether they are seq 1, 2, 3 and so on.
+func whole(rows []AuditRow) (granted uint64, ok bool) {
+	ok = true
+	for _, r := range rows {
+		if g, is := r.Row.(lending.GrantedRow); is {
+			granted++
+			ok = ok && g.Seq == granted
+		}
+	}
+	return granted, ok
+}
+
+// events lists the events about a loan, by organization and index.
+func (l *Lender) events(ctx context.Context, perm envelope.ID) ([]AuditEvent, error) {
+	var out []AuditEvent
+	for f, err := range l.n.Rec.Facts(ctx, attestation.Query{Subject: perm.String()}) {
+		if errors.Is(err, attestation.ErrNotFound) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		e := f.Event.Body()
+		ev := AuditEvent{ID: f.Event.ID(), Org: e.Org, Index: f.Index, Type: string(e.Type), At: e.At.Time(), Subject: e.Subject}
+		for _, s := range f.Witnessed {
+			ev.Witnessed = append(ev.Witnessed, s.Org)
+		}
+		out = append(out, ev)
+	}
+	return out, nil
+}

@@ -1,0 +1,204 @@
+package lender
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"trustnode/attestation/audit"
+	"trustnode/did/envelope"
+	"trustnode/federation/lending"
+	"trustnode/node/fault"
+	"trustnode/node/library"
+	"trustnode/node/memory"
+	"trustnode/node/self"
+	"trustnode/node/store"
+)
+
+// tenant is the only one of this version.
+const tenant = "main"
+
+// agent finds an own agent by name or DID.
+func (l *Lender) agent(g library.Getter, nameOrDID string) (self.AgentRow, error) {
+	row, err := l.n.OwnAgent(g, nameOrDID)
+	if errors.Is(err, self.ErrNoAgent) {
+		return row, fault.New(fault.NotFound, "agent", "no agent %.80q of this organization", nameOrDID).
+			WithHint("trustnode agent list shows the agents, trustnode agent add makes one")
+	}
+	return row, err
+}
+
+// place is where an agent's memory lies, by its row alone.
+func place(a self.AgentRow) (memory.Place, error) {
+	if a.Project == "" {
+		return memory.Place{}, noPlace(fmt.Sprintf("agent %s has no project", a.Name))
+	}
+	return memory.NewPlace(tenant, a.Project)
+}
+
+func noPlace(detail string) error {
+	return fault.New(fault.Invalid, "no_place", detail).WithHint("name one with --project; an agent keeps the first project it is given")
+}
+
+// settle returns an agent's place. The first operator's verb that names agent and
+// project fixes it; from then on another project is refused.
+func (l *Lender) settle(tx store.Tx, nameOrDID, project string) (self.AgentRow, memory.Place, error) {
+	a, err := l.agent(tx, nameOrDID)
+	if err != nil {
+		return a, memory.Place{}, err
+	}
+	if project != "" && a.Project != "" && project != a.Project {
+		return a, memory.Place{}, fault.New(fault.Refused, "other_project", "agent %s works in another project", a.Name).
+			WithHint("leave --project out, or use an agent of that project")
+	}
+	if a.Project == "" && project != "" {
+		a.Project = project
+		if _, err := place(a); err != nil {
+			return a, memory.Place{}, err
+		}
+		if err := l.n.PutAgent(tx, a); err != nil {
+			return a, memory.Place{}, err
+		}
+	}
+	in, err := place(a)
+	return a, in, err
+}
+
+// AddEntry adds one entry to the memory of an agent's project, by the operator's hand.
+func (l *Lender) AddEntry(ctx context.Context, in AddInput) (memory.Entry, error) {
+	d := memory.Draft{Statement: in.Statement, Tags: in.Tags}
+	if in.Kind != "" {
+		kind, err := memory.ParseKind(in.Kind)
+		if err != nil {
+			return memory.Entry{}, refusal(err)
+		}
+		d.Kind = kind
+	}
+	var out memory.Entry
+	err := l.n.DB.Update(ctx, func(tx store.Tx) error {
+		a, at, err := l.settle(tx, in.Agent, in.Project)
+		if err != nil {
+			return err
+		}
+		w, err := memory.NewWriter(at, a.Agent, memory.ByOperator)
+		if err != nil {
+			return err
+		}
+		out, err = l.n.Entries.Put(tx, w, d)
+		return err
+	})
+	if err != nil {
+		return memory.Entry{}, refusal(err)
+	}
+	return out, nil
+}
+
+// Import streams a file into the memory of an agent's project, where its entries wait in
+// quarantine. What was taken is in the report beside an error too.
+func (l *Lender) Import(ctx context.Context, in ImportInput) (memory.Report, error) {
+	im, file, err := memory.ImporterFor(in.Format, in.File)
+	if err != nil {
+		return memory.Report{}, refusal(err)
+	}
+	var a self.AgentRow
+	var at memory.Place
+	err = l.n.DB.Update(ctx, func(tx store.Tx) (err error) {
+		a, at, err = l.settle(tx, in.Agent, in.Project)
+		return err
+	})
+	if err != nil {
+		return memory.Report{}, refusal(err)
+	}
+	w, err := memory.NewWriter(at, a.Agent, memory.ByImport)
+	if err != nil {
+		return memory.Report{}, refusal(err)
+	}
+	also := func(tx store.Tx, es []memory.Entry) error { return l.imported(tx, a, at, im.Name(), len(es)) }
+	rep, err := l.n.Entries.Import(ctx, w, im, file, memory.ImportOptions{DryRun: in.DryRun, Also: also})
+	return rep, refusal(err)
+}
+
+// imported drafts the row of one transaction of an import.
+func (l *Lender) imported(tx store.Tx, a self.AgentRow, in memory.Place, format string, n int) error {
+	at, _ := l.clock()
+	body, _, err := lending.MarshalRow(lending.ImportRow{
+		At: envelope.TimeOf(at), By: a.Agent.String(), Count: uint64(n), Format: format, Op: lending.OpImport, Place: in.String(), Salt: lending.NewSalt(),
+	})
+	if err != nil {
+		return err
+	}
+	_, err = l.n.Rec.Row(tx, audit.Row{Kind: lending.OpImport, Body: body, Keys: []string{a.Agent.String()}})
+	return err
+}
+
+// project is the place of a verb that names a project and no agent.
+func project(name string) (memory.Place, error) {
+	if name == "" {
+		return memory.Place{}, noPlace("no project is named")
+	}
+	return memory.NewPlace(tenant, name)
+}
+
+// Tag changes tags of entries, or releases them from quarantine.
+func (l *Lender) Tag(ctx context.Context, in TagInput) (Tagged, error) {
+	at, err := project(in.Project)
+	if err != nil {
+		return Tagged{}, refusal(err)
+	}
+	if in.All == (len(in.IDs) > 0) {
+		return Tagged{}, fault.New(fault.Invalid, "ids", "either ids or all entries").WithHint("name entries, or give --all")
+	}
+	if len(in.IDs) > MaxTagged {
+		return Tagged{}, fault.New(fault.TooLarge, "ids", "%d ids, at most %d", len(in.IDs), MaxTagged).WithHint("ask in parts")
+	}
+	before, err := l.n.Entries.Size(ctx, at, memory.Quarantined)
+	if err != nil {
+		return Tagged{}, refusal(err)
+	}
+	var out Tagged
+	if out.Changed, err = l.tag(ctx, at, in); err != nil {
+		return out, refusal(err)
+	}
+	after, err := l.n.Entries.Size(ctx, at, memory.Quarantined)
+	out.Released = max(0, before-after)
+	return out, refusal(err)
+}
+
+func (l *Lender) tag(ctx context.Context, at memory.Place, in TagInput) (n int, err error) {
+	c := memory.Change{Add: in.Add, Remove: in.Remove, Release: in.Release}
+	if in.All {
+		return l.n.Entries.TagAll(ctx, at, c, nil)
+	}
+	err = l.n.DB.Update(ctx, func(tx store.Tx) error {
+		changed, err := l.n.Entries.Tag(tx, at, in.IDs, c)
+		n = len(changed)
+		return err
+	})
+	return n, err
+}
+
+// Entries lists a project's entries, newest first.
+func (l *Lender) Entries(ctx context.Context, in ListInput) (EntryList, error) {
+	at, err := project(in.Project)
+	if err != nil {
+		return EntryList{}, refusal(err)
+	}
+	var out EntryList
+	for _, s := range []memory.State{memory.Active, memory.Quarantined} {
+		n, err := l.n.Entries.Size(ctx, at, s)
+		if err != nil {
+			return EntryList{}, refusal(err)
+		}
+		es, err := l.n.Entries.List(ctx, at, memory.Filter{State: s, Limit: in.Limit})
+		if err != nil {
+			return EntryList{}, refusal(err)
+		}
+		out.Total += n
+		out.Entries = append(out.Entries, es...)
+	}
+	newestFirst(out.Entries)
+	if in.Limit > 0 && len(out.Entries) > in.Limit {
+		out.Entries = out.Entries[:in.Limit]
+	}
+	return out, nil
+}
