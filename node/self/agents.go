@@ -145,6 +145,16 @@ func (n *Node) Agents(ctx context.Context) ([]AgentRow, error) {
 // AgentSource is the key source of agents that hold a capability at a moment, read from
 // a transaction or snapshot. The version of a key is the id of the agent object.
 func AgentSource(g library.Getter, capability string, at time.Time) envelope.KeySource {
+	return source(g, func(a AgentRow) error { return a.May(capability, at) })
+}
+
+// SignerSource is the key source of any agent known here, whatever its state: it says who
+// signed, and whoever uses the object decides what that one may do now.
+func SignerSource(g library.Getter) envelope.KeySource {
+	return source(g, func(AgentRow) error { return nil })
+}
+
+func source(g library.Getter, may func(AgentRow) error) envelope.KeySource {
 	return envelope.KeySourceFunc(func(_ context.Context, signer did.DID, kid string) (did.Key, error) {
 		a, err := Agent(g, signer)
 		if errors.Is(err, ErrNoAgent) {
@@ -156,7 +166,7 @@ func AgentSource(g library.Getter, capability string, at time.Time) envelope.Key
 		if a.KID != kid {
 			return did.Key{}, fmt.Errorf("%s has no key %.80q: %w", signer, kid, envelope.ErrUnknownKey)
 		}
-		if err := a.May(capability, at); err != nil {
+		if err := may(a); err != nil {
 			return did.Key{}, errors.Join(envelope.ErrRetired, err)
 		}
 		return did.Key{Public: a.Pub, Version: a.Object.String()}, nil
@@ -178,4 +188,22 @@ func (v viewGetter) Get(key []byte) (out []byte, err error) {
 		return err
 	})
 	return out, err
+}
+
+// AwaitAgent returns an agent's row as soon as it is there, at most after wait: what a
+// sync brought is known here a moment after it ended. Errors: ErrNoAgent.
+func AwaitAgent(ctx context.Context, db store.DB, d did.DID, wait time.Duration) (AgentRow, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	for {
+		a, err := Agent(ViewGetter(context.WithoutCancel(ctx), db), d)
+		if !errors.Is(err, ErrNoAgent) {
+			return a, err
+		}
+		select {
+		case <-ctx.Done():
+			return a, err
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
