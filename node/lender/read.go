@@ -91,6 +91,9 @@ func (r *reading) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if r.c.Permission != "" && r.c.Permission != r.k.compact {
+		return r.refuse(ctx, invalidRequest("permission", "send the permission that the request names, or none"))
+	}
 	id := r.k.perm.ID()
 	g := r.l.hold(id)
 	defer r.l.drop(id, g)
