@@ -12,10 +12,8 @@
 package party
 
 import (
-	"context"
-	"time"
+	"sync"
 
-	"trustnode/did/envelope"
 	"trustnode/mediation"
 	"trustnode/node/self"
 )
@@ -23,10 +21,13 @@ import (
 // Party is the part of one node in cases. It is safe for concurrent use.
 type Party struct {
 	n *self.Node
+
+	filing sync.Mutex // held through a filing: what is open is counted once
 }
 
-// New returns the part of n in cases.
-func New(n *self.Node) *Party { return &Party{n} }
+// New returns the part of n in cases. Where n.Standing also has ChartersFrom, case files
+// can be written.
+func New(n *self.Node) *Party { return &Party{n: n} }
 
 // Roles of a node in a case.
 const (
@@ -36,6 +37,10 @@ const (
 	Observer   = "observer"
 )
 
+// Pending is the state of a case that is filed and has no time yet: nobody outside both
+// parties has cosigned the filing.
+const Pending mediation.State = "pending"
+
 // View is a case as this node sees it.
 type View struct {
 	Case   mediation.Case
@@ -44,6 +49,7 @@ type View struct {
 
 	Answer  string // text the respondent handed in; "" where there is none, or it is not for this node
 	Reasons string // of the ruling in force; likewise
+	Unsure  string // why there is no Report, or ""
 }
 
 // Filing asks to open a case.
@@ -53,7 +59,7 @@ type Filing struct {
 	Relief []string // of what a ruling may order; empty is score
 }
 
-// Reply answers a case: every claim that is not admitted is denied.
+// Reply answers a case: every claim that is not admitted is denied, where Deny says so.
 type Reply struct {
 	Deny  bool
 	Admit []int  // numbers of claims
@@ -67,32 +73,3 @@ type Verdict struct {
 	Reasons  string // private: for the parties
 	Summary  string // public; "" makes one of the finding
 }
-
-// File opens a case over a loan of this organization, with the evidence that this node
-// holds attached, and returns it. Refusals are *fault.Denied: invalid/item where nothing
-// provable is held, conflict/open_cases, conflict/joined with the case in the hint,
-// refused/no_mediator, refused/one_house, refused/not_a_party.
-func (p *Party) File(ctx context.Context, in Filing) (View, error) { return View{}, nil }
-
-// List gives the cases this node knows, newest first, after one round of asking.
-func (p *Party) List(ctx context.Context) ([]View, error) { return nil, nil }
-
-// Show gives one case. What the node lacks of it is asked of the members once;
-// then not_found.
-func (p *Party) Show(ctx context.Context, id string) (View, error) { return View{}, nil }
-
-// Answer answers a case as its respondent.
-func (p *Party) Answer(ctx context.Context, id string, in Reply) (View, error) { return View{}, nil }
-
-// Rule rules on a case as its mediator; an offered seat is taken first.
-func (p *Party) Rule(ctx context.Context, id string, in Verdict) (View, error) { return View{}, nil }
-
-// Export returns the case file, which anyone verifies offline. It is refused if it does
-// not verify by itself.
-func (p *Party) Export(ctx context.Context, id string) ([]byte, error) { return nil, nil }
-
-// Cases folds every case known here as of a moment, by id. It asks nobody.
-func (p *Party) Cases(ctx context.Context, asOf time.Time) ([]mediation.Case, error) { return nil, nil }
-
-// ParseID reads a case's id, or gives the refusal for one that is none.
-func ParseID(text string) (envelope.ID, error) { return envelope.ParseID(text) }
