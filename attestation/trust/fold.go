@@ -72,7 +72,7 @@ func newFolder(p Policy, signals []Signal, w World, v View, asOf int64) *folder 
 	return f
 }
 
-// sorted drops what lies after asOf and repeats, and orders by (time, event, code, subject).
+// sorted drops what lies after asOf and repeats, and orders by (time, event, code, subject, part).
 func sorted(in []Signal, asOf int64) []Signal {
 	out := make([]Signal, 0, len(in))
 	for _, s := range in {
@@ -105,11 +105,14 @@ func less(a, b Signal) bool {
 	if x, y := a.Subject.String(), b.Subject.String(); x != y {
 		return x < y
 	}
+	if a.Part != b.Part {
+		return a.Part < b.Part
+	}
 	return a.Severity < b.Severity
 }
 
 func sameSignal(a, b Signal) bool {
-	return a.ID == b.ID && a.Code == b.Code && a.Subject == b.Subject
+	return a.ID == b.ID && a.Code == b.Code && a.Subject == b.Subject && a.Part == b.Part
 }
 
 // inHouse says whether both sides are one organization or one group: it proves nothing.

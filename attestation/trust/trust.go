@@ -38,6 +38,7 @@ type Signal struct {
 	Code     Code
 	Severity int64 // thousandths of a point, 0..100000, where the code is graded
 	Acts     int64 // acts found, where a ruling counts them
+	Part     int64 // which of several things of one code the event says of the subject, such as the number of a claim; else 0
 }
 
 // World says who belongs together. It is data, made by the node from the charter

@@ -3,17 +3,25 @@
 // It turns the events of all logs held here, and the cases they make, into the score of
 // package trust, and signs the answer as this organization. Nothing is stored or
 // published: an answer is a fold, asked with a moment. Whatever two honest nodes may
-// differ in (rows, arrival, clocks) has no part in it, so equal logs give equal answers.
+// differ in (rows, arrival, clocks) has no part in it, so equal logs and an equal charter
+// give equal answers.
+//
+// The charter of an answer is the head of the chain at the time of asking, whatever the
+// moment asked for: its policy and its groups are in force for the whole fold.
 package oracle
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"trustnode/attestation"
 	"trustnode/attestation/trust"
 	"trustnode/did"
 	"trustnode/did/envelope"
+	"trustnode/federation/charter"
 	"trustnode/mediation"
+	"trustnode/node/fault"
 	"trustnode/node/self"
 )
 
@@ -37,9 +45,149 @@ type Signed struct {
 	Envelope envelope.Envelope
 }
 
+// askFor is how long the members are asked about a DID that is not known here.
+const askFor = 5 * time.Second
+
 // Show computes the score of a DID. A zero asOf is now, floored to the hour; one in the
 // future is invalid. A zero perspective is the federation. A DID nobody here knows is
-// not_found. Refusals are *fault.Denied.
+// asked of the members once and then not_found. Refusals are *fault.Denied.
 func (o *Oracle) Show(ctx context.Context, subject did.DID, asOf time.Time, perspective did.DID) (Signed, error) {
-	return Signed{}, nil
+	at, err := o.moment(asOf)
+	if err != nil {
+		return Signed{}, err
+	}
+	chain, ok := o.n.Standing.Charter()
+	if !ok {
+		return Signed{}, fault.New(fault.Refused, "no_charter", "a score is made under a charter, and this node has none").
+			WithHint("join a federation: trustnode fed apply FILE")
+	}
+	head := chain.Head()
+	policy, err := policyOf(head)
+	if err != nil {
+		return Signed{}, err
+	}
+	f, err := o.about(ctx, head, subject)
+	if err != nil {
+		return Signed{}, err
+	}
+	if !perspective.IsZero() && f.world.Orgs[perspective] != perspective {
+		return Signed{}, fault.New(fault.Invalid, "perspective", "%s is no organization known here", perspective)
+	}
+	signals, err := o.signals(ctx, f, at)
+	if err != nil {
+		return Signed{}, err
+	}
+	a := trust.Score(policy, signals, f.world, subject, trust.View{Org: perspective}, at)
+	a.Charter = trust.CharterRef{ID: head.ID, Seq: head.Seq}
+	return o.sign(ctx, a)
+}
+
+// moment is the time of an answer, in whole seconds.
+func (o *Oracle) moment(asOf time.Time) (time.Time, error) {
+	now, err := o.n.Clock.Now()
+	if err != nil {
+		return time.Time{}, fault.Wrap(fault.Unavailable, "clock", err)
+	}
+	if asOf.IsZero() {
+		return now.UTC().Truncate(time.Hour), nil
+	}
+	if at := asOf.UTC().Truncate(time.Second); !at.After(now) {
+		return at, nil
+	}
+	return time.Time{}, fault.New(fault.Invalid, "as_of", "%s is in the future", asOf.UTC().Format(time.RFC3339)).
+		WithHint("it is %s here", now.UTC().Format(time.RFC3339))
+}
+
+// policyOf is the policy a charter names: the built-in one, or none that is known here.
+func policyOf(head charter.Head) (trust.Policy, error) {
+	p, err := trust.V1()
+	if err != nil {
+		return trust.Policy{}, err
+	}
+	if id := head.Policy.TrustPolicy; !id.IsZero() && id != p.ID() {
+		return trust.Policy{}, fault.New(fault.Invalid, "policy", "the trust policy is not known here").
+			WithHint("charter %d names trust policy %s, this node knows v1; upgrade, or import it: trustnode fed apply FILE", head.Seq, id)
+	}
+	return p, nil
+}
+
+// found is what the logs say of everybody.
+type found struct {
+	facts  []attestation.Fact
+	issued map[claim]bool // organizations that issued an agent, by their own logs
+	world  trust.World
+}
+
+// claim is an organization that says an agent is its own.
+type claim struct{ org, agent did.DID }
+
+// about reads the logs, and once asks the members where the subject is in none.
+func (o *Oracle) about(ctx context.Context, head charter.Head, subject did.DID) (found, error) {
+	f, err := o.read(ctx, head)
+	if err != nil || !f.world.Orgs[subject].IsZero() {
+		return f, err
+	}
+	soon, stop := context.WithTimeout(ctx, askFor)
+	defer stop()
+	if err := o.n.Peers.Sync(soon); err != nil && ctx.Err() == nil {
+		o.n.Log.DebugContext(ctx, "no member could be asked", "error", err)
+	}
+	if f, err = o.read(ctx, head); err != nil {
+		return f, err
+	}
+	if f.world.Orgs[subject].IsZero() {
+		return f, fault.New(fault.NotFound, "did", "%s is no member's agent and no member", subject)
+	}
+	return f, nil
+}
+
+func (o *Oracle) read(ctx context.Context, head charter.Head) (found, error) {
+	f := found{issued: map[claim]bool{}}
+	for _, q := range []attestation.Query{{Type: "agent.issued"}, {Type: "loan."}} {
+		for x, err := range o.n.Rec.Facts(ctx, q) {
+			if err != nil {
+				return found{}, err
+			}
+			f.facts = append(f.facts, x)
+			var d attestation.AgentIssued
+			if e := x.Event.Body(); e.Type == "agent.issued" && e.Decode(&d) == nil {
+				f.issued[claim{e.Org, d.Agent}] = true
+			}
+		}
+	}
+	f.world = trust.World{Orgs: trust.Orgs(f.facts), Groups: charter.Groups(head.Body)}
+	for _, m := range head.Members {
+		f.world.Orgs[m.DID] = m.DID
+	}
+	return f, nil
+}
+
+// sign fills what belongs to the answering organization and signs.
+func (o *Oracle) sign(ctx context.Context, a trust.Answer) (Signed, error) {
+	signer, kid, err := o.n.Signers.Issuer(ctx)
+	if err != nil {
+		return Signed{}, err
+	}
+	a.Org, a.KID = o.n.Org, kid
+	if a.StaleLogs, err = o.stale(ctx); err != nil {
+		return Signed{}, err
+	}
+	e, err := envelope.Seal(ctx, a, signer)
+	return Signed{a, e}, err
+}
+
+// stale names the organizations whose log is known to be longer than what is held.
+func (o *Oracle) stale(ctx context.Context) ([]string, error) {
+	heads, err := o.n.Rec.Heads(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := []string{}
+	for _, h := range heads {
+		if h.Known > h.Size {
+			out = append(out, h.Org.String())
+		}
+	}
+	slices.Sort(out)
+	return out, nil
 }

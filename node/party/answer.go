@@ -2,7 +2,6 @@ package party
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"trustnode/attestation"
@@ -132,8 +131,10 @@ type answering struct {
 // final with the answer, and nobody needs to be ready.
 func (p *Party) answer(tx store.Tx, f folded, w answering) (decisive, last envelope.ID, err error) {
 	subject := f.ID.String()
-	if id, err := said(tx, keyAnswered+subject, f.Case); err != nil || !id.IsZero() {
-		return id, id, errors.Join(err, already("answered", "answered", f.Case))
+	if id, err := said(tx, keyAnswered+subject, f.Case); err != nil {
+		return id, id, err
+	} else if !id.IsZero() {
+		return id, id, already("answered", "answered", f.Case)
 	}
 	if w.text != nil {
 		if err := p.hand(tx, f, *w.text); err != nil {

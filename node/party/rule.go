@@ -2,7 +2,6 @@ package party
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -278,8 +277,10 @@ func (p *Party) issue(ctx context.Context, f folded, r mediation.Ruling, doc []b
 	var issued envelope.ID
 	err = p.n.DB.Update(ctx, func(tx store.Tx) error {
 		key := seatKey(keyRuled, f.Case)
-		if id, err := said(tx, key, f.Case); err != nil || !id.IsZero() {
-			return errors.Join(err, already("ruled", "ruled on", f.Case))
+		if id, err := said(tx, key, f.Case); err != nil {
+			return err
+		} else if !id.IsZero() {
+			return already("ruled", "ruled on", f.Case)
 		}
 		if _, err := recorder.PutObject(tx, recorder.ObjectBody, doc); err != nil {
 			return err
