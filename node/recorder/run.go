@@ -318,6 +318,10 @@ func (r *Recorder) repair(ctx context.Context) error {
 		if err := r.judgeAll(ctx, d); err != nil {
 			return err
 		}
+		// A crash may have come between a rotation and what waited for it.
+		if err := r.Recheck(ctx, d); err != nil {
+			return err
+		}
 	}
 	return r.low(ctx)
 }

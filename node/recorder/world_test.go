@@ -52,7 +52,8 @@ func (s seedSigner) kid() string { return s.Public().Multikey() }
 // party is an organization: its keys by version, and its witness key.
 type party struct {
 	did     did.DID
-	keys    []seedSigner // key of version n+1
+	mu      sync.Mutex
+	keys    []seedSigner // key of version n+1; guarded by mu once a node runs
 	witness seedSigner
 }
 
@@ -60,7 +61,22 @@ func newParty(name string, b byte) *party {
 	return &party{did: did.MustParse("did:web:" + name + ".example"), keys: []seedSigner{seeded(b)}, witness: seeded(b + 1)}
 }
 
-func (p *party) current() seedSigner { return p.keys[len(p.keys)-1] }
+func (p *party) all() []seedSigner {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]seedSigner(nil), p.keys...)
+}
+
+func (p *party) current() seedSigner {
+	all := p.all()
+	return all[len(all)-1]
+}
+
+func (p *party) add(s seedSigner) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.keys = append(p.keys, s)
+}
 
 func version(n int) string { return fmt.Sprintf("%d-v", n+1) }
 
@@ -82,7 +98,7 @@ func knows(list ...*party) *world {
 func (w *world) learn(p *party) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.known[p.did] = append([]seedSigner(nil), p.keys...)
+	w.known[p.did] = p.all()
 	w.wit[p.did] = p.witness
 }
 
@@ -151,7 +167,7 @@ func (n *node) start(t *testing.T) {
 			return n.p.current(), n.p.current().kid(), nil
 		},
 		SignerOf: func(_ context.Context, kid string) (envelope.Signer, error) {
-			for _, s := range n.p.keys {
+			for _, s := range n.p.all() {
 				if s.kid() == kid {
 					return s, nil
 				}

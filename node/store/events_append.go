@@ -212,8 +212,7 @@ func (e *Events) adopt(a *appending) {
 }
 
 // ReadBack reads size, edge and tiles of a log from the database, computes the
-// root from each and returns the head when all agree, else ErrCorrupt. It also
-// hashes the last entries, two tiles' worth, against their leaves.
+// root from each and returns the head when all agree, else ErrCorrupt.
 func (e *Events) ReadBack(ctx context.Context, d did.DID) (attestation.Head, error) {
 	s, ok := e.state(d)
 	if !ok {

@@ -182,8 +182,8 @@ func (c noteChange) adopt(s *logState) {
 }
 
 // PutNote stores a verified note with its verified cosignatures, in place of
-// the one of its size. The log may be one of which no entry is held yet only
-// through Append.
+// the one of its size. attestation.ErrNotFound while no entry of the log is
+// held.
 func (e *Events) PutNote(ctx context.Context, d did.DID, note []byte, seen []attestation.Seen) error {
 	return e.Settle(ctx, d, Settled{Note: note, Seen: seen})
 }

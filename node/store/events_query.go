@@ -25,7 +25,6 @@ type place struct {
 	index uint64
 }
 
-
 // Query implements attestation.Store.
 func (e *Events) Query(ctx context.Context, q attestation.Query) (attestation.Page, error) {
 	after, err := parseCursor(q)
