@@ -2,12 +2,16 @@ package member
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"sync"
 	"time"
 
 	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/did/pins"
 	"trustnode/federation"
+	"trustnode/federation/charter"
 	"trustnode/node/self"
 )
 
@@ -35,107 +39,116 @@ type Config struct {
 type Member struct {
 	n   *self.Node
 	cfg Config
+
+	// own is held by whoever signs or decides in this organization's name, so that
+	// key, version and numbers of one object fit each other. It is taken before mu.
+	own sync.Mutex
+	// projecting is held while events are brought into the state. Taken before own.
+	projecting sync.Mutex
+
+	mu        sync.Mutex // guards what follows
+	chain     charter.Chain
+	charters  []envelope.Envelope // of chain, by seq
+	confirmed bool                // headRow.Confirmed
+	sibling   bool
+	bindings  map[did.DID]bound
+	serial    uint64 // greatest of an own binding
+	listen    []string
+	beacons   map[did.DID]heard
+	quorum    quorum
+	recovery  recovery
+	projected map[did.DID]cursorRow
+	pulse     chan struct{} // closed and replaced at each change
 }
 
 var _ self.Standing = (*Member)(nil)
 
-// Draft is a file to hand on, with what a person should know of it.
-type Draft struct {
-	ID          envelope.ID // of the charter, or of the join
-	Fingerprint string      // fed1-… of a draft, org1-… of a join file
-	Data        []byte      // the file
-	Signed      []did.DID   // organizations whose signature counts
-	Missing     []did.DID   // organizations whose signature is needed or could help
+// New loads chain, bindings and beacons of n, verifies them again, and finishes a
+// rotation that a crash interrupted. All fields of n but Standing and Peers must be set;
+// Standing is the caller's to set to the result. With other active members the node is
+// recovering until a peer confirms what it holds, and the own log is paused.
+func New(ctx context.Context, n *self.Node, cfg Config) (*Member, error) {
+	if n.Rec == nil || n.Ring == nil || n.Lib == nil || n.Clock == nil || n.Signers == nil || n.DB == nil || n.Log == nil {
+		return nil, errors.New("member: the node is not complete")
+	}
+	if cfg.Pins == nil || cfg.HostKey == nil || cfg.Mono == nil || cfg.Size == nil || cfg.NewKey == nil {
+		return nil, errors.New("member: a required field of the configuration is missing")
+	}
+	if cfg.Software == "" || len(cfg.Software) > federation.MaxSoftware {
+		return nil, errors.New("member: no software name, or one that is too long")
+	}
+	if cfg.Resumed == nil {
+		cfg.Resumed = func() {}
+	}
+	m := &Member{n: n, cfg: cfg, listen: slices.Clone(cfg.Listen), bindings: map[did.DID]bound{}, beacons: map[did.DID]heard{},
+		projected: map[did.DID]cursorRow{}, recovery: newRecovery(), pulse: make(chan struct{})}
+	if err := m.load(ctx); err != nil {
+		return nil, err
+	}
+	if len(m.others()) > 0 {
+		m.recovery.start = true
+		n.Rec.Pause(pauseStart)
+	}
+	if err := m.finishRotation(ctx); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
-// Reviewed says in words what a draft binds its signer to.
-type Reviewed struct {
-	ID          envelope.ID
-	Fingerprint string
-	Lines       []string
-	Signed      []did.DID
-	Missing     []did.DID
+// Charter implements self.Standing.
+func (m *Member) Charter() (charter.Chain, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.chain, !m.chain.IsZero()
 }
 
-// Applied is a charter that is in force here.
-type Applied struct {
-	ID          envelope.ID
-	Seq         uint64
-	Fingerprint string
-	Members     []did.DID // active ones
-	Walk        []string  // what was checked, in words
-	Changed     bool      // false: it was in force before
+// ChartersFrom returns the accepted charters from seq on, in order.
+func (m *Member) ChartersFrom(seq uint64) []envelope.Envelope {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if seq >= uint64(len(m.charters)) {
+		return nil
+	}
+	return slices.Clone(m.charters[seq:])
 }
 
-// CreateInput is what the founder of a federation decides.
-type CreateInput struct {
-	Name      string
-	With      [][]byte // join files of the other members
-	Mediators [][]byte // join files of the mediators; the first is asked first
-	Recovery  []string // multikeys of recovery keys
+// IsMember reports whether d is an active member at the head.
+func (m *Member) IsMember(d did.DID) bool { return m.StatusOf(d) == charter.StatusActive }
+
+// StatusOf returns the status of an organization at the head, "" where it is not listed.
+func (m *Member) StatusOf(d did.DID) string {
+	c, _ := m.Charter()
+	r, _ := c.Head().Member(d)
+	return r.Status
 }
 
-// AgentInput asks for a new agent.
-type AgentInput struct {
-	Name    string
-	Can     []string // capabilities
-	Project string   // optional: the project whose memory it works in
+// Changed returns a channel that is closed when chain, bindings, beacons or the causes of
+// recovering next change.
+func (m *Member) Changed() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.pulse
 }
 
-// UpdateKeys is the store of the organization's update keys, opened for one rotation.
-type UpdateKeys interface {
-	List(ctx context.Context) ([]did.PublicKey, error)
-	Signer(ctx context.Context, pub did.PublicKey) (envelope.Signer, error)
-	Generate(ctx context.Context) (envelope.Signer, error)
-	Delete(ctx context.Context, pub did.PublicKey) error
+// changed wakes who waits on Changed. The caller holds mu.
+func (m *Member) changed() {
+	close(m.pulse)
+	m.pulse = make(chan struct{})
 }
 
-// RotateInput asks for a new issuer key.
-type RotateInput struct {
-	// Update opens the store of update keys; it is called at most once.
-	Update func(ctx context.Context) (UpdateKeys, error)
-	Reason string // scheduled, compromise or lost
-	// TaintFrom is the last log index that is surely the organization's; compromise only.
-	TaintFrom *uint64
+// others lists the other active members at the head, by DID.
+func (m *Member) others() []charter.Member {
+	c, _ := m.Charter()
+	return slices.DeleteFunc(c.Head().ActiveMembers(), func(r charter.Member) bool { return r.DID == m.n.Org })
 }
 
-// Rotated says where the DID stands after a rotation.
-type Rotated struct {
-	Version string // versionId now in force
-	Kid     string // of the new issuer key
-	Event   envelope.ID
-	Index   uint64 // of key.rotated in the own log
-	Logged  bool   // false: key.rotated waits in the outbox
-}
+// version is where the own DID stands, and "" for a did:key, which has no versions.
+func (m *Member) version(ctx context.Context) (string, error) { return m.versionOf(ctx, m.n.Org) }
 
-// Status is what people and programs ask of a node's place in its federation.
-type Status struct {
-	State      federation.State
-	Allowed    federation.Allowed
-	Reasons    []string // in words, gravest first; none when fresh
-	Federation *FedStatus
-	Peers      []PeerStatus // other active members, by DID
-}
-
-// FedStatus names the federation and the charter in force.
-type FedStatus struct {
-	ID          envelope.ID
-	Name        string
-	Seq         uint64
-	Charter     envelope.ID
-	Fingerprint string
-	ExpiresAt   envelope.Time
-	Mediator    did.DID // zero: none is named
-}
-
-// PeerStatus is what is known of another member.
-type PeerStatus struct {
-	Org     did.DID
-	Name    string
-	Held    uint64        // entries of its log held here
-	BeaconN uint64        // n of its newest beacon; 0: none
-	HeardAt envelope.Time // by its own clock; zero: not heard
-	Age     time.Duration // since its newest beacon came; meaningless unless Live
-	Live    bool          // heard in this run
-	Bound   bool          // a binding of one of its nodes holds
+func (m *Member) versionOf(ctx context.Context, d did.DID) (string, error) {
+	v, err := m.n.Ring.Head(ctx, d)
+	if err != nil || v.ID == did.StaticVersion {
+		return "", err
+	}
+	return v.ID, nil
 }

@@ -1,0 +1,25 @@
+package member
+
+import "time"
+
+const (
+	// bindingLife is how long an own binding holds: the longest there is, so that a
+	// node may be away for weeks and still be found.
+	bindingLife = 90 * 24 * time.Hour
+	// agentLife is how long an agent object holds: the longest there is.
+	agentLife = 30 * 24 * time.Hour
+	// renewShare is the part of its life that is left when something is renewed: a third.
+	renewShare = 3
+	// maxAddrs is how many addresses an own binding names, at most federation.MaxAddrs.
+	maxAddrs = 8
+	// maxRecoveryKeys bounds what a founder may name; the charter's own cap is the same.
+	maxRecoveryKeys = 16
+	// maxParked is how many agent objects of one organization may be missing at once.
+	maxParked = 10_000
+	// projectBatch is how many terms of agents one state transaction applies.
+	projectBatch = 256
+	// appendPoll is how often a wait for the own log looks whether that still moves.
+	appendPoll = 250 * time.Millisecond
+	// maxVoices bounds how many organizations' words on our numbers are kept.
+	maxVoices = 128
+)

@@ -1,0 +1,395 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"trustnode/attestation/history"
+	"trustnode/did"
+	"trustnode/did/envelope"
+	"trustnode/did/keyring"
+	"trustnode/node/library"
+	"trustnode/node/self"
+	"trustnode/node/store"
+)
+
+// Project brings what logged events say of agents and keys into the state, for every log
+// held: agent.issued and agent.revoked become agent rows, a rotation for compromise or
+// loss ends the organization's bindings. What names an object that is not held is parked
+// and tried again. It may run at any time and any number of times.
+func (m *Member) Project(ctx context.Context) error {
+	m.projecting.Lock()
+	defer m.projecting.Unlock()
+	heads, err := m.n.Rec.Heads(ctx)
+	if err != nil {
+		return err
+	}
+	for _, h := range heads {
+		if err := m.projectAgents(ctx, h.Org); err != nil {
+			return err
+		}
+		if err := m.endBindings(ctx, h.Org); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// projectAgents applies the agent history of one log where it changed, and what is parked.
+func (m *Member) projectAgents(ctx context.Context, org did.DID) error {
+	k, err := m.n.Rec.Keys(ctx, org)
+	if err != nil {
+		return err
+	}
+	terms := k.Terms(did.DID{})
+	now := cursorOf(k, terms)
+	had, parked, err := m.progress(ctx, org)
+	if err != nil {
+		return err
+	}
+	if now == had {
+		if len(parked) == 0 {
+			return nil
+		}
+		terms = only(terms, parked)
+	}
+	at, err := m.n.Clock.Now()
+	if err != nil {
+		return err
+	}
+	work := projection{m: m, org: org, keys: k, at: at, parked: len(parked)}
+	for len(terms) > 0 {
+		part := terms[:min(projectBatch, len(terms))]
+		if err := work.apply(ctx, part); err != nil {
+			return err
+		}
+		terms = terms[len(part):]
+	}
+	if now == had {
+		return nil
+	}
+	if err := m.n.DB.Update(ctx, func(tx store.Tx) error { return put(tx, cursorKey(org), now) }); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.projected[org] = now
+	m.mu.Unlock()
+	return nil
+}
+
+func cursorOf(k history.Keys, terms []history.Term) cursorRow {
+	c := cursorRow{Size: k.Size(), Terms: uint64(len(terms))}
+	for _, t := range terms {
+		if t.Revoked != nil {
+			c.Revoked++
+		}
+	}
+	return c
+}
+
+// progress reads how far a log is projected, and the objects it waits for.
+func (m *Member) progress(ctx context.Context, org did.DID) (cursorRow, map[envelope.ID]bool, error) {
+	var c cursorRow
+	parked := map[envelope.ID]bool{}
+	err := m.n.DB.View(ctx, func(r store.Reader) (err error) {
+		if c, _, err = get[cursorRow](r, cursorKey(org)); err != nil {
+			return err
+		}
+		prefix := keyParked + org.String() + "/"
+		return r.Scan([]byte(prefix), nil, func(k, _ []byte) bool {
+			if id, err := envelope.ParseID(string(k[len(prefix):])); err == nil {
+				parked[id] = true
+			}
+			return true
+		})
+	})
+	return c, parked, err
+}
+
+func only(terms []history.Term, ids map[envelope.ID]bool) []history.Term {
+	var out []history.Term
+	for _, t := range terms {
+		if ids[t.ID] {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// projection is one pass over the agents of one log.
+type projection struct {
+	m      *Member
+	org    did.DID
+	keys   history.Keys
+	at     time.Time
+	parked int
+}
+
+// opened is a term with its object, if that is held and says what the event says.
+type opened struct {
+	history.Term
+	row  self.AgentRow
+	held bool
+	bad  bool // the object will never count
+}
+
+// apply opens outside of the transaction, where signatures cost nobody else time, and
+// commits some terms in one.
+func (p *projection) apply(ctx context.Context, terms []history.Term) error {
+	var list []opened
+	for _, t := range terms {
+		o, err := p.open(ctx, t)
+		if err != nil {
+			return err
+		}
+		list = append(list, o)
+	}
+	parked := p.parked
+	err := p.m.n.DB.Update(ctx, func(tx store.Tx) error {
+		p.parked = parked
+		for _, o := range list {
+			if err := p.settle(ctx, tx, o); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// open verifies the object of a term under the key that was in force where it was issued.
+func (p *projection) open(ctx context.Context, t history.Term) (opened, error) {
+	o := opened{Term: t}
+	obj, err := p.m.n.Lib.Get(ctx, t.ID)
+	if errors.Is(err, library.ErrAbsent) {
+		return o, nil
+	}
+	if err != nil {
+		return o, err
+	}
+	e, err := envelope.ParseDSSE(obj.Bytes, maxStored)
+	if err != nil {
+		return o, err
+	}
+	v, err := p.m.openAgent(ctx, e, p.keys, t)
+	o.held, o.bad = true, err != nil
+	if err != nil {
+		p.m.n.Log.WarnContext(ctx, "an agent object does not count", "org", p.org.String(), "id", t.ID.String(), "error", err)
+		return o, nil
+	}
+	o.row = self.RowOf(v, t.From)
+	return o, nil
+}
+
+// openAgent verifies an agent object against the event that names it.
+func (m *Member) openAgent(ctx context.Context, e envelope.Envelope, k history.Keys, t history.Term) (envelope.Verified[keyring.Agent], error) {
+	v, err := keyring.OpenAgent(ctx, e, k.At(t.From))
+	if err != nil {
+		return v, err
+	}
+	if a := v.Body(); v.ID() != t.ID || a.Org != k.Org() || a.Agent != t.Agent || a.Name != t.Name || a.Serial != t.Serial {
+		return envelope.Verified[keyring.Agent]{}, &envelope.FormError{Path: "agent", What: "differs from what agent.issued says"}
+	}
+	return v, nil
+}
+
+// settle applies one term in a transaction.
+func (p *projection) settle(ctx context.Context, tx store.Tx, o opened) error {
+	if !o.held {
+		if err := p.park(ctx, tx, o.Term); err != nil {
+			return err
+		}
+	} else if err := tx.Delete([]byte(parkedKey(p.org, o.ID))); err != nil {
+		return err
+	}
+	named, _, err := get[namedRow](tx, namedKey(p.org, o.Name))
+	if err != nil {
+		return err
+	}
+	was := named
+	if o.Revoked != nil {
+		named.Through = max(named.Through, o.Serial)
+	}
+	if o.held && !o.bad && o.Serial >= named.Serial {
+		if err := p.enter(ctx, tx, o, &named); err != nil {
+			return err
+		}
+	}
+	if err := p.end(tx, o, named); err != nil || named == was {
+		return err
+	}
+	return put(tx, namedKey(p.org, o.Name), named)
+}
+
+// park remembers that an object is missing.
+func (p *projection) park(ctx context.Context, tx store.Tx, t history.Term) error {
+	key := []byte(parkedKey(p.org, t.ID))
+	if _, err := tx.Get(key); !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	if p.parked++; p.parked > maxParked {
+		p.m.n.Log.ErrorContext(ctx, "too many agent objects of an organization are missing", "org", p.org.String())
+		return errParked
+	}
+	return tx.Set(key, []byte(strconv.FormatUint(t.From, 10)))
+}
+
+var errParked = errors.New("projection of agents stops: too many objects are missing")
+
+// enter makes a term the newest of its name, unless its DID or serial is another's.
+func (p *projection) enter(ctx context.Context, tx store.Tx, o opened, named *namedRow) error {
+	if o.Serial == named.Serial && named.Object != o.ID {
+		// Neither of two objects of one serial holds.
+		named.Through = max(named.Through, o.Serial)
+		p.m.n.Log.WarnContext(ctx, "two agent objects of one serial", "org", p.org.String(), "name", o.Name, "serial", o.Serial)
+		return p.revoke(tx, named.Agent)
+	}
+	cur, err := self.Agent(tx, o.Agent)
+	if err != nil && !errors.Is(err, self.ErrNoAgent) {
+		return err
+	}
+	if err == nil && cur.Org != p.org && !cur.Revoked && p.at.Before(cur.NotAfter.Time()) {
+		p.m.n.Log.WarnContext(ctx, "conflict: a second organization claims a live agent", "agent", o.Agent.String(), "org", p.org.String(), "held_by", cur.Org.String())
+		return nil
+	}
+	if named.Agent != o.Agent && !named.Agent.IsZero() {
+		if err := p.revoke(tx, named.Agent); err != nil { // its name went on to another
+			return err
+		}
+	}
+	row := o.row
+	if err == nil && cur.Org == p.org {
+		row.Project = cur.Project
+	}
+	row.Revoked = o.Revoked != nil || o.Serial <= named.Through
+	named.Agent, named.Object, named.Serial = o.Agent, o.ID, o.Serial
+	return p.m.n.PutAgent(tx, row)
+}
+
+// end revokes the row of a term that is revoked, whether its object came or not.
+func (p *projection) end(tx store.Tx, o opened, named namedRow) error {
+	cur, err := self.Agent(tx, o.Agent)
+	if errors.Is(err, self.ErrNoAgent) || err == nil && (cur.Org != p.org || cur.Name != o.Name) {
+		return nil
+	}
+	if err != nil || cur.Revoked || cur.Serial > named.Through {
+		return err
+	}
+	return p.revoke(tx, o.Agent)
+}
+
+func (p *projection) revoke(tx store.Tx, d did.DID) error {
+	row, err := self.Agent(tx, d)
+	if errors.Is(err, self.ErrNoAgent) || err == nil && (row.Org != p.org || row.Revoked) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	row.Revoked = true
+	return p.m.n.PutAgent(tx, row)
+}
+
+// Wants returns up to max ids of agent objects that events name and nobody brought yet,
+// each with the organization to ask first.
+func (m *Member) Wants(ctx context.Context, max int) (map[envelope.ID]did.DID, error) {
+	out := map[envelope.ID]did.DID{}
+	err := m.n.DB.View(ctx, func(r store.Reader) error {
+		return r.Scan([]byte(keyParked), nil, func(k, _ []byte) bool {
+			org, id, ok := parkedOf(k)
+			if ok && len(out) < max {
+				out[id] = org
+			}
+			return len(out) < max
+		})
+	})
+	return out, err
+}
+
+func parkedOf(key []byte) (did.DID, envelope.ID, bool) {
+	rest := strings.TrimPrefix(string(key), keyParked)
+	cut := strings.LastIndexByte(rest, '/')
+	if cut < 0 {
+		return did.DID{}, envelope.ID{}, false
+	}
+	org, errOrg := did.Parse(rest[:cut])
+	id, errID := envelope.ParseID(rest[cut+1:])
+	return org, id, errOrg == nil && errID == nil
+}
+
+// TakeAgent takes an agent object that an event names, verified at that event's place,
+// and projects it. It reports whether it was wanted; another one is not kept.
+func (m *Member) TakeAgent(ctx context.Context, e envelope.Envelope) (bool, error) {
+	a, err := envelope.Decode[keyring.Agent](e)
+	if err != nil {
+		return false, err
+	}
+	if _, err := self.ViewGetter(ctx, m.n.DB).Get([]byte(parkedKey(a.Org, e.ID()))); errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	k, err := m.n.Rec.Keys(ctx, a.Org)
+	if err != nil {
+		return false, err
+	}
+	t, ok := k.Term(e.ID())
+	if !ok {
+		return false, nil
+	}
+	v, err := m.openAgent(ctx, e, k, t)
+	if err != nil {
+		return false, sourceError(err)
+	}
+	if err := m.n.DB.Update(ctx, func(tx store.Tx) error { return m.putObject(tx, v) }); err != nil {
+		return false, err
+	}
+	return true, m.Project(ctx)
+}
+
+// endBindings ends the binding of an organization whose key was compromised or lost after
+// it was made: whoever has that key may have made it.
+func (m *Member) endBindings(ctx context.Context, org did.DID) error {
+	b, ok := m.binding(org)
+	if !ok {
+		return nil
+	}
+	if v, err := m.versionOf(ctx, org); err != nil || v == b.body.DIDVersion {
+		return nil // nothing newer is held
+	}
+	list, err := m.rotations(ctx, org)
+	if err != nil {
+		return err
+	}
+	for _, r := range list {
+		after, err := m.n.Ring.Extends(org, b.body.DIDVersion, r.data.DidVersion)
+		if r.data.Reason == "scheduled" || err != nil || !after || r.data.DidVersion == b.body.DIDVersion {
+			continue
+		}
+		return m.dropBinding(ctx, b)
+	}
+	return nil
+}
+
+func (m *Member) dropBinding(ctx context.Context, b bound) error {
+	err := m.n.DB.Update(ctx, func(tx store.Tx) error {
+		e, ok, err := getObject(tx, bindingKey(b.body.Org))
+		if err != nil || !ok || e.ID() != b.env.ID() {
+			return err
+		}
+		return tx.Delete([]byte(bindingKey(b.body.Org)))
+	})
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.bindings[b.body.Org].env.ID() == b.env.ID() {
+		delete(m.bindings, b.body.Org)
+		m.changed()
+	}
+	return nil
+}
