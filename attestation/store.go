@@ -2,30 +2,12 @@ package attestation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"golang.org/x/mod/sumdb/tlog"
 
 	"trustnode/did"
 	"trustnode/did/envelope"
-)
-
-// The errors a caller may branch on.
-var (
-	// ErrNotFound says that a log, an event or a row is not held here.
-	ErrNotFound = errors.New("not held here")
-	// ErrConflict says that a batch does not start at the size of its log.
-	ErrConflict = errors.New("batch does not start at the size of the log")
-	// ErrUnknownType says that a type is in no row of the registry.
-	ErrUnknownType = errors.New("event type is not known")
-	// ErrTooLarge says that an event, a body, a row or a batch is over its cap.
-	ErrTooLarge = errors.New("over the size limit")
-	// ErrBacklog says that the log does not take what is decided: new work
-	// is refused until it does.
-	ErrBacklog = errors.New("the log does not drain")
-	// ErrCursor says that a cursor is not one of the query it came with.
-	ErrCursor = errors.New("cursor is of another query")
 )
 
 // Beyond is returned when entries are asked for above the size of a log.

@@ -1,6 +1,8 @@
 package attestation
 
 import (
+	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -127,5 +129,12 @@ func TestKnownTypesKeepTheirRule(t *testing.T) {
 	e.Type, e.Subject, e.Refs = "weather.seen", "", nil
 	if err := CheckKnown(e); err != nil {
 		t.Errorf("a type not known here is never judged: %v", err)
+	}
+}
+
+func TestSentinelsKnowTheirCode(t *testing.T) {
+	var told interface{ FaultCode() string }
+	if err := fmt.Errorf("%w: 100000 items wait", ErrBacklog); !errors.As(err, &told) || told.FaultCode() != "unavailable" || !errors.Is(err, ErrBacklog) {
+		t.Errorf("%v is told as %v", err, told)
 	}
 }

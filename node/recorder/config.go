@@ -88,11 +88,11 @@ func (s State) String() string {
 // The errors a caller may branch on.
 var (
 	// ErrRecovering says that the own log takes nothing at the moment.
-	ErrRecovering = errors.New("the own log is recovering")
+	ErrRecovering error = attestation.NewFault("the own log is recovering", "unavailable", "recovering", "one peer has to confirm the log's size; if none will come: trustnode run --accept-unconfirmed")
 	// ErrUnconfirmed says that the own log is behind its pins.
-	ErrUnconfirmed = errors.New("the own log is behind its pins")
+	ErrUnconfirmed error = attestation.NewFault("the own log is behind its pins", "refused", "recovering", "nothing is signed until a peer has brought what is missing")
 	// ErrNoHead says that no signed head covers an event yet.
-	ErrNoHead = errors.New("no signed head covers it yet")
+	ErrNoHead error = attestation.NewFault("no signed head covers it yet", "unavailable", "head", "")
 )
 
 // Recorder is the own log's writer and every log's keeper. It is safe for
