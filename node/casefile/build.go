@@ -279,8 +279,8 @@ func (b *builder) object(id envelope.ID) error {
 		return nil
 	}
 	e, err := b.s.Object(b.ctx, id)
-	if absent(err) {
-		return nil
+	if absent(err) { // what names it shows its id
+		return errors.Join(b.anchors(attestation.Query{Type: "loan.issued", Ref: id}), b.anchors(attestation.Query{Type: "loan.revoked", Ref: id}))
 	}
 	if err != nil {
 		return err

@@ -33,7 +33,7 @@ func (p *opener) charters() error {
 		all = append(all, one{l.n, e.Envelope, b})
 	}
 	if len(all) == 0 {
-		return fault(0, "no charter is in the file")
+		return fault(1, "no charter is in the file")
 	}
 	slices.SortFunc(all, func(a, b one) int { return cmp.Or(cmp.Compare(a.body.Seq, b.body.Seq), cmp.Compare(a.line, b.line)) })
 	p.ring.now = p.Newest.Time()
@@ -46,11 +46,11 @@ func (p *opener) charters() error {
 		} else {
 			p.Chain, t, err = p.Chain.Next(c.env, nil, keys, p.ring.now)
 		}
+		if len(t.Ignored) > 0 {
+			return fault(c.line, "charter %d: signature %.12s… %s", c.body.Seq, t.Ignored[0].KeyID, t.Ignored[0].Reason)
+		}
 		if err != nil {
 			return fault(c.line, "charter %d: %v", c.body.Seq, err)
-		}
-		if len(t.Ignored) > 0 {
-			return fault(c.line, "charter %d: signature %s %s", c.body.Seq, t.Ignored[0].KeyID, t.Ignored[0].Reason)
 		}
 		p.used[c.line] = true
 	}

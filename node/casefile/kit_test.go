@@ -330,6 +330,9 @@ func (w *world) item(n int, kind string, id envelope.ID) mediation.Item {
 	if e, ok := w.objects[id]; ok {
 		it.Bytes = uint64(len(e.Body))
 	}
+	if it.Kind == "row" || it.Kind == "event" {
+		it.Where = &mediation.Where{Org: w.acme.did, Row: new(uint64)}
+	}
 	if p, ok := w.rows[id]; ok {
 		at := w.where[id]
 		it.Bytes, it.Where = uint64(len(p.Row)), &at

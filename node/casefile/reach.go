@@ -13,10 +13,15 @@ import (
 // reach marks what the case uses, from its events on, and fails the first line that is
 // left: a file holds nothing that the case does not need.
 func (p *opener) reach() error {
+	filed := false
 	for i := range p.Entries {
 		if e := &p.Entries[i]; e.event().Subject == p.Case.String() && ofCase(e.event().Type) {
+			filed = filed || e.event().Type == "dispute.filed"
 			p.useEvent(e)
 		}
+	}
+	if !filed {
+		return fault(1, "the case %s is filed by no event in the file", p.Case)
 	}
 	p.useSupport()
 	for _, l := range p.lines {
@@ -113,6 +118,10 @@ func (p *opener) useRow(id envelope.ID) {
 // useObject uses an object, the events that anchor it and the agents it names.
 func (p *opener) useObject(id envelope.ID) {
 	o, ok := p.objects[id]
+	if !ok { // its id is all there is, and what names it
+		p.useAnchors("loan.issued", id)
+		p.useAnchors("loan.revoked", id)
+	}
 	if !ok || p.used[o.line] {
 		return
 	}

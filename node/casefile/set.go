@@ -1,6 +1,7 @@
 package casefile
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"time"
@@ -26,7 +27,7 @@ type Set struct {
 
 	file   envelope.ID // id of the file's bytes
 	bytes  int
-	header int // lines in all
+	header int       // lines in all
 	asOf   time.Time // the moment the case is looked at
 
 	ring    *ring
@@ -168,6 +169,9 @@ func (p *opener) dids() error {
 		}
 		if _, err := p.ring.Offer(p.ctx, d.DID, d.Log, d.Witness); err != nil {
 			return fault(l.n, "DID log of %s: %v", d.DID, err)
+		}
+		if now, err := p.ring.Log(p.ctx, d.DID, at); err != nil || !bytes.Equal(now, d.Log) {
+			return fault(l.n, "DID log of %s: it repeats what stands above, or is not spelled as a log is", d.DID)
 		}
 		p.last[d.DID] = l.n
 	}

@@ -33,7 +33,7 @@ func verifyBytes(ctx context.Context, b []byte, o Options) Report {
 	case bundle.FormDIDLog:
 		return verifyDIDLog(r, b, o)
 	case bundle.FormObject, bundle.FormCompact:
-		return broken(r, o, fault(0, "one object alone proves nothing: its keys, and where a log holds it, are not in the file"))
+		return broken(r, o, fault(1, "one object alone proves nothing: its keys, and where a log holds it, are not in the file"))
 	}
 	return broken(r, o, fault(1, "neither a case file, a file of a charter nor a DID log"))
 }

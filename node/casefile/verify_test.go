@@ -3,9 +3,20 @@ package casefile
 import (
 	"bytes"
 	"context"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"trustnode/did/envelope"
+	"trustnode/federation/bundle"
+	"trustnode/federation/charter"
 )
+
+var update = flag.Bool("update", false, "write the golden files anew")
 
 func verify(b []byte, o Options) Report { return Verify(context.Background(), bytes.NewReader(b), o) }
 
@@ -17,12 +28,247 @@ func text(r Report) string {
 	return out.String()
 }
 
-func TestTheFileOfAWholeCaseVerifies(t *testing.T) {
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs:\n%s", name, got)
+	}
+}
+
+func TestTheFileOfAWholeCaseAndItsReportAreGolden(t *testing.T) {
 	w := story(t)
 	b := w.build()
-	r := verify(b, Options{Name: "case.tnb"})
+	golden(t, "case.tnb", b)
+	r := verify(b, Options{Name: "some/folder/case.tnb"})
 	if !r.OK || r.Broken != "" {
-		t.Fatalf("does not verify: %s\n%s", r.Broken, text(r))
+		t.Fatalf("does not verify: %s", r.Broken)
 	}
-	t.Log(text(r))
+	golden(t, "case.txt", []byte(text(r)))
+}
+
+func TestTheGoldenFileVerifiesByItsBytesAlone(t *testing.T) {
+	b, err := os.ReadFile("testdata/case.tnb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := verify(b, Options{}); !r.OK {
+		t.Error(r.Broken)
+	}
+}
+
+func TestBuildingTwiceGivesTheSameBytes(t *testing.T) {
+	w := story(t)
+	if !bytes.Equal(w.build(), w.build()) {
+		t.Error("two files of one case differ")
+	}
+}
+
+// refused wants a file not to verify, with a sentence that names a line.
+func refused(t *testing.T, what string, b []byte) {
+	t.Helper()
+	r := verify(b, Options{Name: "case.tnb"})
+	last := r.Lines[len(r.Lines)-1]
+	if r.OK || last != (Line{"result", "does not verify"}) {
+		t.Errorf("%s: verifies", what)
+		return
+	}
+	if !strings.HasPrefix(r.Broken, "line ") {
+		t.Errorf("%s: names no line: %s", what, r.Broken)
+	}
+}
+
+func TestOneChangedByteAnywhereIsFound(t *testing.T) {
+	b := story(t).build()
+	offsets := map[int]bool{}
+	for i := range bytes.IndexByte(b, '\n') + 1 {
+		offsets[i] = true
+	}
+	for i := bytes.LastIndexByte(b[:len(b)-1], '\n'); i < len(b); i++ {
+		offsets[i] = true
+	}
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for n := len(offsets) + 700; len(offsets) < n; {
+		offsets[rnd.IntN(len(b))] = true
+	}
+	for i := range offsets {
+		for _, mask := range []byte{1, 0x20} {
+			c := bytes.Clone(b)
+			c[i] ^= mask
+			refused(t, "offset "+number(uint64(i)), c)
+		}
+	}
+}
+
+func TestOneByteMoreOrLessIsFound(t *testing.T) {
+	b := story(t).build()
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for range 100 {
+		i := rnd.IntN(len(b))
+		refused(t, "dropped byte "+number(uint64(i)), slices.Delete(bytes.Clone(b), i, i+1))
+		refused(t, "added byte "+number(uint64(i)), slices.Insert(bytes.Clone(b), i, ' '))
+		if i > 0 {
+			refused(t, "cut at "+number(uint64(i)), b[:i])
+		}
+	}
+	refused(t, "a newline more", append(bytes.Clone(b), '\n'))
+}
+
+func linesOf(b []byte) [][]byte {
+	return bytes.SplitAfter(b[:len(b):len(b)], []byte("\n"))[:bytes.Count(b, []byte("\n"))]
+}
+
+func TestLinesDroppedDuplicatedOrSwappedAreFound(t *testing.T) {
+	lines := linesOf(story(t).build())
+	for i := range lines {
+		refused(t, "dropped line "+number(uint64(i+1)), bytes.Join(slices.Delete(slices.Clone(lines), i, i+1), nil))
+		refused(t, "doubled line "+number(uint64(i+1)), bytes.Join(slices.Insert(slices.Clone(lines), i, lines[i]), nil))
+		for j := range i {
+			c := slices.Clone(lines)
+			c[i], c[j] = c[j], c[i]
+			refused(t, "swapped lines "+number(uint64(j+1))+" and "+number(uint64(i+1)), bytes.Join(c, nil))
+		}
+	}
+}
+
+func TestMessagesSayWhatBroke(t *testing.T) {
+	b := story(t).build()
+	lines := linesOf(b)
+	at := func(kind bundle.Kind, nth int) int {
+		for i, l := range lines[1:] {
+			if p, err := bundle.ParseLine(bytes.TrimSuffix(l, []byte("\n"))); err == nil && p.Kind() == kind {
+				if nth--; nth < 0 {
+					return i + 1
+				}
+			}
+		}
+		t.Fatal("no such line")
+		return 0
+	}
+	change := func(i int, member string, offset int) []byte {
+		c := slices.Clone(lines)
+		l := bytes.Clone(c[i])
+		p := bytes.Index(l, []byte(member)) + len(member) + offset
+		l[p] = map[bool]byte{true: 'B', false: 'A'}[l[p] == 'A']
+		c[i] = l
+		return bytes.Join(c, nil)
+	}
+	for _, tt := range []struct {
+		name string
+		file []byte
+		want string
+	}{
+		{"the signature of an event", change(at(bundle.KindEntry, 0), `"entry":"`, 20), "does not lead to the head of size"},
+		{"the hash path of a row", change(at(bundle.KindRow, 0), `"row":"`, 30), "row"},
+		{"the id of a body", change(at(bundle.KindBody, 0), `"id":"zQm`, 5), "body has id"},
+		{"the signature of an object", change(at(bundle.KindEnvelope, 3), `"sig":"`, 5), "signature"},
+		{"an entry of a DID log", change(at(bundle.KindDIDLog, 0), `"did_log":"`, 300), "DID log of"},
+		{"the case in the header", change(0, `"about":["zQm`, 5), "line 1:"},
+	} {
+		r := verify(tt.file, Options{})
+		if r.OK || !strings.Contains(r.Broken, tt.want) {
+			t.Errorf("%s: got %q, want %q in it", tt.name, r.Broken, tt.want)
+		}
+	}
+}
+
+func TestTrustStartsAtTheFingerprint(t *testing.T) {
+	w := story(t)
+	b := w.build()
+	fed := charter.Fingerprint(w.chain.Federation())
+	other := charter.Fingerprint(envelope.IDOf([]byte("other")))
+	for _, tt := range []struct {
+		name string
+		o    Options
+		ok   bool
+		want string
+	}{
+		{"without one the file's own genesis vouches, aloud", Options{}, true, "against the genesis in this file only, compare " + fed},
+		{"without one strict refuses", Options{Strict: true}, false, "a fingerprint is needed"},
+		{"with the right one", Options{Fingerprint: fed, Strict: true}, true, "walked 0..0 from the fingerprint"},
+		{"with that of another federation", Options{Fingerprint: other}, false, "fingerprint is of something else"},
+		{"with a typing mistake", Options{Fingerprint: fed[:len(fed)-1] + "?"}, false, "not a fingerprint"},
+	} {
+		r := verify(b, tt.o)
+		if r.OK != tt.ok || !strings.Contains(text(r), tt.want) {
+			t.Errorf("%s: ok %v, %s", tt.name, r.OK, text(r))
+		}
+		if r.OK == (r.Broken != "") {
+			t.Errorf("%s: ok %v and broken %q", tt.name, r.OK, r.Broken)
+		}
+	}
+}
+
+func TestOtherFilesAreKnownByTheirBytes(t *testing.T) {
+	w := story(t)
+	ctx := context.Background()
+	key := charter.Key{Kid: w.acme.kid(), Pub: w.acme.key.Public()}
+	join := must(charter.NewJoinFile(ctx, charter.Join{At: envelope.TimeOf(w.now), BindingsMax: 2, Contact: "mailto:a@acme.example", DIDVersion: w.acme.version, Key: key, Kid: key.Kid,
+		Name: "Acme", Nonce: w.nonce(), Org: w.acme.did, SCID: strings.Split(w.acme.did.ID(), ":")[0], Spec: charter.JoinSpec{Max: 1, Min: 1}, Votes: true}, w.acme.key,
+		bundle.DIDLogs(w.acme.did, 1, w.acme.didLog, nil)...))
+	joined := must(join.Encode())
+	perm := w.objects[w.perm]
+	for _, tt := range []struct {
+		name string
+		file []byte
+		ok   bool
+		want string
+	}{
+		{"nothing", nil, false, "neither a case file"},
+		{"a text", []byte("hello\n"), false, "neither a case file"},
+		{"a DID log", w.acme.didLog, true, "had 1 version"},
+		{"a DID log with a byte changed", bytes.Replace(w.acme.didLog, []byte("acme"), []byte("acne"), 1), false, "DID log"},
+		{"a join file", joined, true, "asked to join"},
+		{"a join file with a byte changed", bytes.Replace(joined, []byte(`"sig":"`), []byte(`"sig":"A`), 1), false, "line"},
+		{"one signed object", perm.DSSE(), false, "one object alone"},
+		{"one object in compact form", []byte(must(perm.Compact())), false, "one object alone"},
+		{"an empty bundle", []byte("{\"trustnode\":\"bundle\",\"v\":1}\n"), false, "says nothing"},
+		{"a header about a case, and nothing else", []byte(`{"about":["` + w.id.String() + `"],"trustnode":"bundle","v":1}` + "\n"), false, "no charter"},
+	} {
+		r := verify(tt.file, Options{Name: "case.tnb"})
+		if r.OK != tt.ok || !strings.Contains(text(r), tt.want) {
+			t.Errorf("%s: ok %v, %s", tt.name, r.OK, text(r))
+		}
+	}
+}
+
+func FuzzVerify(f *testing.F) {
+	b := story(f).build()
+	f.Add(b)
+	for i, l := range linesOf(b) {
+		if i > 0 {
+			f.Add(slices.Concat(linesOf(b)[0], l))
+		}
+	}
+	f.Fuzz(func(t *testing.T, c []byte) {
+		if r := verify(c, Options{}); r.OK && !bytes.Equal(c, b) && bytes.HasPrefix(c, []byte(`{"about"`)) {
+			t.Fatal("another case file verifies")
+		}
+	})
+}
+
+func BenchmarkVerify(b *testing.B) {
+	file := story(b).build()
+	b.SetBytes(int64(len(file)))
+	for b.Loop() {
+		if r := verify(file, Options{}); !r.OK {
+			b.Fatal(r.Broken)
+		}
+	}
+}
+
+func BenchmarkBuild(b *testing.B) {
+	w := story(b)
+	for b.Loop() {
+		w.build()
+	}
 }
