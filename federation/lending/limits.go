@@ -39,6 +39,8 @@ const (
 	MaxRow = 16384
 	// MaxAnswer is the longest answer read, in bytes: the frame that carries it.
 	MaxAnswer = 1 << 20
+	// MaxFrame is the longest frame of a borrower, in bytes: two compact objects.
+	MaxFrame = 32 << 10
 	// MaxPurpose and MaxQuery bound what a person or model writes, in bytes.
 	MaxPurpose = 200
 	MaxQuery   = 256

@@ -7,25 +7,53 @@
 //
 // It keeps requests and receipts, never lent entries, and says in the own log that a
 // loan was taken and that its end was seen. The package opens no socket.
+//
+// # What is stored
+//
+// In state:
+//
+//	bor/<perm>/<seq, 8 bytes>  pairRow: request and receipt of a granted answer
+//	bl/<perm>                  loanRow: how the loan stood when last heard of
+//	bp/<perm>                  something about the loan is still to be said in the log
+//
+// Signed objects (permissions, requests, receipts) lie in node/library.
+//
+// # What it does not do
+//
+// It does not end a loan for what gossip says or the own clock; the next read asks the
+// lender. A permission whose revocation address is https is refused by name.
 package client
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"time"
 
 	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/federation/lending"
+	"trustnode/node/library"
 	"trustnode/node/self"
+	"trustnode/node/store"
 )
 
 // Config is what a node may change. The zero Config is the default.
 type Config struct {
 	// Timeout is how long a lender may take to answer; 0 is DefaultTimeout.
 	Timeout time.Duration
-	// OnEnded is told, once per loan, that a verified answer ended it. nil is allowed.
+	// OnEnded is told, once per loan and process, that a verified answer ended it. nil
+	// is allowed.
 	OnEnded func(Ended)
+	// Own answers for lenders of this very organization, to which there is no peer. Nil:
+	// they are asked like the others.
+	Own Lender
+}
+
+// Lender answers one exchange of the lending protocol; node/lender is one.
+type Lender interface {
+	Serve(ctx context.Context, from did.DID, frame []byte, send func([]byte) error, abort func()) error
 }
 
 // Ended says that a lender signed the end of a loan.
@@ -69,11 +97,11 @@ type Loan struct {
 	Left       uint64 // likewise
 	State      lending.PermState
 	EndedBy    envelope.ID // receipt that proves the end, or zero
-	Unanchored bool        // used, and the lender's loan.issued is not here after 60 s
+	Unanchored bool        // used for 60 s, and the lender's loan.issued is not here
 }
 
-// Receipt is one stored pair of request and receipt.
-type Receipt struct {
+// Pair is a request and the receipt of its granted answer.
+type Pair struct {
 	Seq     uint64
 	Request envelope.ID
 	Receipt envelope.ID
@@ -88,26 +116,76 @@ type Client struct {
 }
 
 // New returns the borrowing side of n.
-func New(n *self.Node, cfg Config) *Client { return &Client{n: n, cfg: cfg} }
-
-var errTodo = errors.New("not there yet")
-
-// Read reads under a permission. Every refusal is a *fault.Denied; Verified says that the
-// lender signed it.
-func (c *Client) Read(ctx context.Context, in ReadInput) (ReadResult, error) {
-	return ReadResult{}, errTodo
+func New(n *self.Node, cfg Config) *Client {
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = DefaultTimeout
+	}
+	if cfg.OnEnded == nil {
+		cfg.OnEnded = func(Ended) {}
+	}
+	return &Client{n: n, cfg: cfg}
 }
 
-// Loans lists the permissions known here of which an own agent is the borrower, newest first.
-func (c *Client) Loans(ctx context.Context) ([]Loan, error) { return nil, errTodo }
+const (
+	keyPair    = "bor/"
+	keyLoan    = "bl/"
+	keyPending = "bp/"
+)
 
-// Loan gives one, by id or compact form.
-func (c *Client) Loan(ctx context.Context, idOrCompact string) (Loan, error) { return Loan{}, errTodo }
-
-// Receipts lists the granted answers kept of a permission, by seq.
-func (c *Client) Receipts(ctx context.Context, idOrCompact string) ([]Receipt, error) {
-	return nil, errTodo
+// pairRow is one granted answer that was handed out.
+type pairRow struct {
+	At      envelope.Time `json:"at"`
+	Hash    envelope.ID   `json:"hash"`
+	Receipt envelope.ID   `json:"receipt"`
+	Request envelope.ID   `json:"request"`
 }
 
-// Run says in the log what could not be said at once, until ctx ends.
-func (c *Client) Run(ctx context.Context) error { return errTodo }
+// loanRow is what the borrower knows of a loan it used or tried to use.
+type loanRow struct {
+	Borrower  did.DID           `json:"borrower"`
+	EndEvent  envelope.ID       `json:"end_event,omitempty"` // loan.end_seen
+	EndedAt   envelope.Time     `json:"ended_at,omitempty"`  // when the end was seen
+	EndedBy   envelope.ID       `json:"ended_by,omitempty"`  // receipt that proves it
+	First     envelope.Time     `json:"first,omitempty"`     // first granted answer
+	Left      uint64            `json:"left"`
+	Lender    did.DID           `json:"lender"`
+	LenderOrg did.DID           `json:"lender_org"`
+	Reads     uint64            `json:"reads"`
+	State     lending.PermState `json:"state"`
+	Taken     envelope.ID       `json:"taken,omitempty"` // event loan.taken
+}
+
+// unsaid says whether something is still to be said in the log.
+func (r loanRow) unsaid() bool {
+	return !r.First.IsZero() && r.Taken.IsZero() || !r.EndedBy.IsZero() && r.EndEvent.IsZero()
+}
+
+func idKey(prefix string, id envelope.ID) []byte { return []byte(prefix + id.String()) }
+
+func pairKey(perm envelope.ID, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte(keyPair+perm.String()+"/"), seq)
+}
+
+// get reads a canonical row; absent is false.
+func get[T any](g library.Getter, key []byte) (T, bool, error) {
+	var v T
+	b, err := g.Get(key)
+	if errors.Is(err, store.ErrNotFound) {
+		return v, false, nil
+	}
+	if err != nil {
+		return v, false, err
+	}
+	if err := envelope.Unmarshal(b, &v); err != nil {
+		return v, false, fmt.Errorf("row %.40q is damaged: %w", key, err)
+	}
+	return v, true, nil
+}
+
+func put(tx store.Tx, key []byte, v any) error {
+	b, err := envelope.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return tx.Set(key, b)
+}

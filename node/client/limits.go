@@ -2,5 +2,18 @@ package client
 
 import "time"
 
-// DefaultTimeout is how long a lender may take to answer.
-const DefaultTimeout = 2 * time.Second
+const (
+	// DefaultTimeout is how long a lender may take to answer.
+	DefaultTimeout = 2 * time.Second
+	// MaxLoans is the most loans of one list.
+	MaxLoans = 10_000
+
+	// arriveTime is how long what a sync brought may take to be known here.
+	arriveTime = 2 * time.Second
+	// anchorTime is how long a loan may be used before it counts as unanchored.
+	anchorTime = time.Minute
+	// sayEvery is how often it is looked whether something unsaid can be said.
+	sayEvery = 5 * time.Second
+	// maxObject is the longest signed object read back, in bytes.
+	maxObject = 32 << 10
+)

@@ -18,8 +18,6 @@ const (
 	callTime = 5 * time.Second
 	// drainTime is what releases under way are given when a loan ends.
 	drainTime = 2 * time.Second
-	// maxCompact is the longest compact form of a request or permission, in bytes.
-	maxCompact = 12 << 10
 	// maxObject is the longest signed object read back, in bytes.
 	maxObject = 32 << 10
 	// maxAttempts is how often a read is evaluated anew when memory changed meanwhile.
