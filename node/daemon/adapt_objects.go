@@ -17,6 +17,7 @@ import (
 	"trustnode/federation/gossip"
 	"trustnode/federation/lending"
 	"trustnode/node/library"
+	"trustnode/node/member"
 	"trustnode/node/self"
 	"trustnode/node/store"
 )
@@ -203,8 +204,8 @@ func (a objects) Wants(ctx context.Context, max int) ([]gossip.Want, error) {
 		return nil, err
 	}
 	var out []gossip.Want
-	for _, id := range ids {
-		out = append(out, gossip.Want{ID: id})
+	for id, org := range ids {
+		out = append(out, gossip.Want{ID: id, From: org})
 	}
 	bodies, err := a.n.self.Rec.Wanted(ctx, max)
 	if err != nil {
@@ -264,4 +265,21 @@ func (a objects) borrows(ctx context.Context, ev attestation.Event) bool {
 	}
 	_, err = a.n.self.Lib.Get(ctx, id)
 	return err == nil
+}
+
+// judged sorts what opening a foreign object came to: the sender's fault, something that
+// is not known here yet, or this node's own failure.
+func judged(err error) (gossip.Outcome, error) {
+	var form *envelope.FormError
+	var kind *envelope.TypeError
+	switch {
+	case err == nil, errors.Is(err, member.ErrOld), errors.Is(err, member.ErrInactive):
+		return gossip.Held, nil
+	case errors.Is(err, member.ErrPending), errors.Is(err, envelope.ErrUnknownKey), errors.Is(err, envelope.ErrPending):
+		return gossip.Parked, nil
+	case errors.Is(err, member.ErrForeign), errors.Is(err, envelope.ErrSignature), errors.Is(err, envelope.ErrTooLarge),
+		errors.Is(err, envelope.ErrRetired), errors.As(err, &form), errors.As(err, &kind):
+		return gossip.False, nil
+	}
+	return 0, err
 }

@@ -194,8 +194,8 @@ func (n *Node) openUses(ctx context.Context) error {
 		return err
 	}
 	n.self.Standing = n.member
-	n.lender = lender.New(n.self, n.cfg.RequirePact)
-	n.client = client.New(n.self)
+	n.lender = lender.New(n.self, lender.Config{RequirePact: n.cfg.RequirePact})
+	n.client = client.New(n.self, client.Config{OnEnded: n.ended})
 	n.party = party.New(n.self)
 	n.oracle = oracle.New(n.self, n.party)
 	n.handler = httpapi.New(httpapi.Services{Node: n.self, Events: n.events, Member: n.member, Lender: n.lender, Client: n.client, Party: n.party, Oracle: n.oracle,
@@ -246,4 +246,9 @@ func (n *Node) info() httpapi.Info {
 	}
 	out.P2P = n.addresses()
 	return out
+}
+
+// ended tells the operator that a lender signed the end of a loan.
+func (n *Node) ended(e client.Ended) {
+	n.log.Warn("a loan has ended", "permission", e.Perm.String(), "state", string(e.State), "receipt", e.Receipt.String())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"trustnode/did"
 	"trustnode/did/didkey"
@@ -59,10 +60,10 @@ func (s *signers) witness(ctx context.Context) (envelope.Signer, error) {
 		return nil, err
 	}
 	for _, svc := range doc.Services() {
-		if svc.Type != "TrustnodeWitness" {
+		if !slices.Contains(svc.Types, "TrustnodeWitness") || len(svc.Endpoints) != 1 {
 			continue
 		}
-		w, err := did.Parse(svc.Endpoint)
+		w, err := did.Parse(svc.Endpoints[0])
 		if err != nil {
 			return nil, err
 		}

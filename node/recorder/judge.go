@@ -224,6 +224,10 @@ func (r *Recorder) atHead(ctx context.Context, d did.DID, pub did.PublicKey) boo
 	return slices.Contains(r.headKeys(ctx, d), pub)
 }
 
+// HeadKeys returns the keys that may sign the next head of a log, from memory; none where
+// the organization's keys are not known here.
+func (r *Recorder) HeadKeys(d did.DID) []did.PublicKey { return r.headKeys(context.Background(), d) }
+
 func (r *Recorder) headKeys(ctx context.Context, d did.DID) []did.PublicKey {
 	known, _ := r.cfg.Ring.Known(ctx, d)
 	if len(known) == 0 {

@@ -45,3 +45,16 @@ func (r *Recorder) BoundAt(ctx context.Context, n uint64) (uint64, bool, error) 
 	}
 	return c.Index, err == nil, err
 }
+
+// Waiting counts the decisions that are durable and not yet in the own log.
+func (r *Recorder) Waiting(ctx context.Context) (uint64, error) {
+	last, err := r.last()
+	if err != nil {
+		return 0, err
+	}
+	mark, err := r.cfg.Events.Mark(ctx)
+	if err != nil || mark >= last {
+		return 0, err
+	}
+	return last - mark, nil
+}
