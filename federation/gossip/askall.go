@@ -28,7 +28,9 @@ func (n *Node) reach(ctx context.Context, p *peer) error {
 // Sync runs one sync with every bound node at once, at most 5 s in all. It
 // returns federation.ErrUnreachable where there are some and none answered.
 func (n *Node) Sync(ctx context.Context) error {
-	return n.all(ctx, func(ctx context.Context, p *peer) error { return n.syncWith(ctx, p) })
+	return n.all(ctx, func(ctx context.Context, p *peer) error {
+		return n.converse(ctx, p, (*conversation).pull, false)
+	})
 }
 
 // Fetch asks every bound node once for objects, bodies or rows by id, at most
@@ -64,7 +66,7 @@ func (n *Node) Fetch(ctx context.Context, ids ...envelope.ID) error {
 				cancel()
 			}
 			return err
-		})
+		}, false)
 	})
 	mu.Lock()
 	defer mu.Unlock()

@@ -132,16 +132,17 @@ func (n *Node) round(ctx context.Context, wg *sync.WaitGroup, prompt bool) {
 		wg.Go(func() { answers <- n.cosignBy(ctx, w) })
 	}
 	left, good := n.hear(ctx, answers, len(orgs), roundWait)
-	if good > 0 {
-		n.cosigned(ctx, prompt)
-	}
-	if left > 0 {
-		wg.Go(func() {
-			if _, good := n.hear(ctx, answers, left, roundTime); good > 0 {
-				n.cosigned(ctx, prompt)
-			}
-		})
-	}
+	wg.Go(func() {
+		if good > 0 {
+			n.cosigned(ctx, prompt)
+		}
+		if left == 0 {
+			return
+		}
+		if _, good := n.hear(ctx, answers, left, roundTime); good > 0 {
+			n.cosigned(ctx, prompt)
+		}
+	})
 }
 
 // hear counts answers until all came or the time is over.
@@ -201,7 +202,7 @@ func (n *Node) cosignBy(ctx context.Context, w did.DID) bool {
 }
 
 // cosigned spreads the own head with its new cosignatures. After what is prompt
-// everybody syncs too, so that all fold the same times soon.
+// everybody syncs too, once gossip had its chance: so all fold the same times soon.
 func (n *Node) cosigned(ctx context.Context, prompt bool) {
 	n.dropNoteSet(n.cfg.Me)
 	head, ok := n.cfg.Members.Head()
@@ -213,7 +214,7 @@ func (n *Node) cosigned(ctx context.Context, prompt bool) {
 	if b, err := p.Bytes(); err == nil {
 		n.publish(ctx, federation.TopicEvents, b)
 	}
-	if prompt {
+	if prompt && sleep(ctx, lagWait) {
 		n.kickAll()
 	}
 }

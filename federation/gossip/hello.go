@@ -10,9 +10,8 @@ import (
 	"trustnode/federation"
 )
 
-// maxBindingText caps the binding in a hello in bytes: its body of 4 KiB in
-// base64 with two signatures would not fit the frame; what fits is read.
-const maxBindingText = 4 << 10
+// maxHello caps a hello in bytes. A binding of the greatest size would not fit.
+const maxHello = 4 << 10
 
 // Linked implements federation.Handler: it greets the peer and syncs with it for
 // as long as the link lives.
@@ -20,6 +19,7 @@ func (n *Node) Linked(ctx context.Context, id federation.PeerID) {
 	p := n.peer(id)
 	n.mu.Lock()
 	p.linked = true
+	n.forgetAsked(id)
 	n.mu.Unlock()
 	if n.befriend(ctx, p) {
 		n.follow(ctx, p)
@@ -118,6 +118,12 @@ func (n *Node) sayHello(ctx context.Context, f *federation.Frames, to did.DID, v
 	if err != nil {
 		return err
 	}
+	if len(b) > maxHello { // the other end then goes by the binding it holds
+		h.Binding = ""
+		if b, err = h.Encode(); err != nil {
+			return err
+		}
+	}
 	return f.Write(b)
 }
 
@@ -200,7 +206,7 @@ func (n *Node) openBinding(ctx context.Context, from federation.PeerID, h federa
 	if h.Binding == "" {
 		return envelope.Envelope{}, false
 	}
-	e, err := envelope.ParseDSSE([]byte(h.Binding), maxBindingText)
+	e, err := envelope.ParseDSSE([]byte(h.Binding), maxHello)
 	if err != nil {
 		return envelope.Envelope{}, false
 	}
@@ -216,6 +222,9 @@ func (n *Node) openBinding(ctx context.Context, from federation.PeerID, h federa
 // follow keeps in step with a greeted peer until the link is gone.
 func (n *Node) follow(ctx context.Context, p *peer) {
 	n.beaconNow(ctx, linkApart)
+	n.mu.Lock()
+	n.prompt = true // what this peer has not cosigned may matter
+	n.mu.Unlock()
 	n.cosigns.give()
 	for retry := greetMin; ; {
 		err := n.syncWith(ctx, p)

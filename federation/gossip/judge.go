@@ -56,6 +56,19 @@ func (j *judging) settle(d did.DID, kept bool) {
 	}
 }
 
+// unheard lets a beacon be judged once more.
+func (j *judging) unheard(e envelope.Envelope) {
+	b, err := envelope.Decode[federation.Beacon](e)
+	if err != nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.newest[b.Org] == b.N {
+		delete(j.newest, b.Org)
+	}
+}
+
 // Judge implements federation.Handler. It reads memory alone.
 func (n *Node) Judge(ctx context.Context, from federation.PeerID, t federation.Topic, msg []byte) federation.Verdict {
 	v := n.judge(ctx, from, t, msg)

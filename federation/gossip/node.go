@@ -57,7 +57,7 @@ type Node struct {
 	own    NewHead                       // guarded by mu; newest own head
 	prompt bool                          // guarded by mu; a round is due at once
 	gaps   []gap                         // guarded by mu
-	asked  map[envelope.ID]time.Time     // guarded by mu
+	asked  map[askedOf]time.Time         // guarded by mu
 	sets   noteSets                      // guarded by mu
 	beacon time.Time                     // guarded by mu; when the newest own beacon was made
 	busy   map[did.DID]bool              // guarded by mu; witnesses that are being asked
@@ -100,7 +100,7 @@ func New(cfg Config) (*Node, error) {
 		cfg: cfg, events: newQueue(), signed: newQueue(),
 		publishes: make(signal, 1), cosigns: make(signal, 1), wants: make(signal, 1), lags: make(signal, 1), beats: make(signal, 1),
 		bound: map[federation.PeerID]did.DID{}, peers: map[federation.PeerID]*peer{},
-		asked: map[envelope.ID]time.Time{}, busy: map[did.DID]bool{}, pulls: map[did.DID]chan struct{}{},
+		asked: map[askedOf]time.Time{}, busy: map[did.DID]bool{}, pulls: map[did.DID]chan struct{}{},
 		sets: newNoteSets(), judging: newJudging(),
 	}
 	return n, nil

@@ -369,7 +369,10 @@ func (c *conversation) pullWants(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.fetch(ctx, c.n.unasked(list))
+	list = c.n.unasked(c.p.id, list)
+	if _, err = c.fetch(ctx, list); err != nil {
+		c.n.forgetThese(c.p.id, list)
+	}
 	return err
 }
 

@@ -114,6 +114,7 @@ func (n *Node) taken(ctx context.Context, j job, o Outcome) {
 			n.lag(j.pack.Did, noteSize(j.pack.Note), j.from)
 		}
 	case Parked:
+		n.judging.unheard(j.env)
 		n.park(j.from, j.topic, j.msg)
 	case False, Forked:
 		n.stats.blamed.Add(1)

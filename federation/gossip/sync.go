@@ -25,7 +25,7 @@ type conversation struct {
 
 // syncWith runs one whole sync with a peer.
 func (n *Node) syncWith(ctx context.Context, p *peer) error {
-	err := n.converse(ctx, p, (*conversation).pull)
+	err := n.converse(ctx, p, (*conversation).pull, true)
 	n.stats.syncs.Add(1)
 	if err != nil && ctx.Err() == nil {
 		n.stats.syncsFailed.Add(1)
@@ -34,8 +34,9 @@ func (n *Node) syncWith(ctx context.Context, p *peer) error {
 	return err
 }
 
-// converse opens a sync stream, asks what turn asks, and answers the other's turn.
-func (n *Node) converse(ctx context.Context, p *peer, turn func(*conversation, context.Context) error) error {
+// converse opens a sync stream, asks what turn asks, and where it is to swap
+// answers the other's turn.
+func (n *Node) converse(ctx context.Context, p *peer, turn func(*conversation, context.Context) error, swap bool) error {
 	select {
 	case p.slots <- struct{}{}:
 		defer func() { <-p.slots }()
@@ -52,14 +53,14 @@ func (n *Node) converse(ctx context.Context, p *peer, turn func(*conversation, c
 		return federation.ErrUnreachable
 	}
 	c := &conversation{n: n, f: f, p: p, org: org}
-	if err := c.asOpener(ctx, turn); err != nil {
+	if err := c.asOpener(ctx, turn, swap); err != nil {
 		n.cut(ctx, p.id, s, err)
 		return err
 	}
 	return nil
 }
 
-func (c *conversation) asOpener(ctx context.Context, turn func(*conversation, context.Context) error) error {
+func (c *conversation) asOpener(ctx context.Context, turn func(*conversation, context.Context) error, swap bool) error {
 	if err := c.sayHeads(ctx); err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (c *conversation) asOpener(ctx context.Context, turn func(*conversation, co
 	if err := turn(c, ctx); err != nil {
 		return err
 	}
-	if err := c.end(end{}); err != nil {
+	if err := c.end(end{}); err != nil || !swap {
 		return err
 	}
 	return c.answer(ctx)

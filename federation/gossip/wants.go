@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"trustnode/did"
+	"trustnode/did/envelope"
+	"trustnode/federation"
 )
 
 // wantsLoop asks for what events held here name and this node lacks.
@@ -25,7 +27,7 @@ func (n *Node) wantsLoop(ctx context.Context) {
 			}
 			continue
 		}
-		n.want(ctx, n.unasked(list))
+		n.want(ctx, list)
 	}
 }
 
@@ -48,28 +50,35 @@ func (n *Node) want(ctx context.Context, list []Want) {
 	}
 }
 
-// wantOf asks one node and returns what did not come.
+// wantOf asks one node for what it was not asked for a moment ago, and returns
+// what did not come.
 func (n *Node) wantOf(ctx context.Context, p *peer, ws []Want) []Want {
-	ctx, cancel := context.WithTimeout(ctx, askAll)
-	defer cancel()
-	var left []Want
-	err := n.converse(ctx, p, func(c *conversation, ctx context.Context) error {
-		got, err := c.fetch(ctx, ws)
-		for _, w := range ws {
-			if !got[w.ID] {
-				left = append(left, w)
-			}
-		}
-		return err
-	})
-	if err != nil && left == nil {
+	list := n.unasked(p.id, ws)
+	if len(list) == 0 {
 		return ws
 	}
-	return left
+	ctx, cancel := context.WithTimeout(ctx, askAll)
+	defer cancel()
+	var got map[envelope.ID]bool
+	err := n.converse(ctx, p, func(c *conversation, ctx context.Context) (err error) {
+		got, err = c.fetch(ctx, list)
+		return err
+	}, false)
+	if err != nil {
+		n.forgetThese(p.id, list)
+	}
+	return slices.DeleteFunc(slices.Clone(ws), func(w Want) bool { return got[w.ID] })
 }
 
-// unasked leaves out what was asked for a moment ago, and notes the rest as asked for.
-func (n *Node) unasked(list []Want) (out []Want) {
+// askedOf is a question to one peer.
+type askedOf struct {
+	peer federation.PeerID
+	id   envelope.ID
+}
+
+// unasked leaves out what a peer was asked for a moment ago, and notes the rest
+// as asked for.
+func (n *Node) unasked(p federation.PeerID, list []Want) (out []Want) {
 	now := n.cfg.Now()
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -77,11 +86,30 @@ func (n *Node) unasked(list []Want) (out []Want) {
 		clear(n.asked)
 	}
 	for _, w := range list {
-		if at, ok := n.asked[w.ID]; ok && now.Sub(at) < wantAgain {
+		k := askedOf{p, w.ID}
+		if at, ok := n.asked[k]; ok && now.Sub(at) < wantAgain {
 			continue
 		}
-		n.asked[w.ID] = now
+		n.asked[k] = now
 		out = append(out, w)
 	}
 	return out
+}
+
+// forgetThese lets a peer be asked again: it could not answer.
+func (n *Node) forgetThese(p federation.PeerID, list []Want) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, w := range list {
+		delete(n.asked, askedOf{p, w.ID})
+	}
+}
+
+// forgetAsked lets a peer be asked everything again. n.mu is held.
+func (n *Node) forgetAsked(p federation.PeerID) {
+	for k := range n.asked {
+		if k.peer == p {
+			delete(n.asked, k)
+		}
+	}
 }
