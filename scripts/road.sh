@@ -24,7 +24,7 @@ fi
 mkdir -p "$dir/path"
 ln -sf "$(realpath "$bin")" "$dir/path/trustnode"
 PATH=$dir/path:$PATH
-cp "$root/node/memory/testdata/mcp-server-memory.jsonl" "$dir/memory.jsonl"
+cp "$root/testnet/data/memory.jsonl" "$dir/memory.jsonl"
 cd "$dir"
 
 pids=()

@@ -221,7 +221,7 @@ func (p peers) Lend(ctx context.Context, org did.DID, frame []byte) ([]byte, err
 	return p.n.gossip.Lend(ctx, org, frame)
 }
 
-// task is a goroutine and how it ended.
+// task is a goroutine and how it ended; ending because its context did is no failure.
 type task struct {
 	done chan struct{}
 	err  error // valid once done is closed
@@ -231,7 +231,9 @@ func start(ctx context.Context, f func(context.Context) error) *task {
 	t := &task{done: make(chan struct{})}
 	go func() {
 		defer close(t.done)
-		t.err = f(ctx)
+		if err := f(ctx); !errors.Is(err, context.Canceled) {
+			t.err = err
+		}
 	}()
 	return t
 }

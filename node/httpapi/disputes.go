@@ -14,8 +14,8 @@ import (
 	"trustnode/node/party"
 )
 
-// caseIn names a case in the path.
-type caseIn struct {
+// CasePath names a case in the path.
+type CasePath struct {
 	ID string `path:"id" maxLength:"128"`
 }
 
@@ -50,14 +50,14 @@ func (s *server) disputes(api huma.API) {
 		})
 	})
 	s.route(api, http.MethodGet, "/api/v1/disputes/{id}", "disputeShow", "Show a case, its evidence and its next step", http.StatusOK, func(op huma.Operation) {
-		huma.Register(api, op, func(ctx context.Context, in *caseIn) (*caseOut, error) {
+		huma.Register(api, op, func(ctx context.Context, in *CasePath) (*caseOut, error) {
 			v, err := s.Party.Show(ctx, in.ID)
 			return s.oneCase(v, err)
 		})
 	})
 	s.route(api, http.MethodPost, "/api/v1/disputes/{id}/answer", "disputeAnswer", "Answer a case as its respondent", http.StatusOK, func(op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *struct {
-			caseIn
+			CasePath
 			Body DisputeAnswer
 		}) (*caseOut, error) {
 			v, err := s.Party.Answer(ctx, in.ID, party.Reply{Deny: in.Body.Deny, Admit: in.Body.Admit, Text: in.Body.Text})
@@ -66,7 +66,7 @@ func (s *server) disputes(api huma.API) {
 	})
 	s.route(api, http.MethodPost, "/api/v1/disputes/{id}/rule", "disputeRule", "Rule on a case as its mediator", http.StatusOK, func(op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *struct {
-			caseIn
+			CasePath
 			Body DisputeRule
 		}) (*caseOut, error) {
 			b := in.Body
@@ -75,7 +75,7 @@ func (s *server) disputes(api huma.API) {
 		})
 	})
 	s.route(api, http.MethodGet, "/api/v1/disputes/{id}/export", "disputeExport", "Export the case file", http.StatusOK, func(op huma.Operation) {
-		huma.Register(api, op, func(ctx context.Context, in *caseIn) (*bytesOut, error) {
+		huma.Register(api, op, func(ctx context.Context, in *CasePath) (*bytesOut, error) {
 			b, err := s.Party.Export(ctx, in.ID)
 			if err != nil {
 				return nil, s.refuse(err)

@@ -134,7 +134,7 @@ func (s *server) loans(api huma.API) {
 		})
 	})
 	s.route(api, http.MethodGet, "/api/v1/permissions/{id}", "loanShow", "Show one loan", http.StatusOK, func(op huma.Operation) {
-		huma.Register(api, op, func(ctx context.Context, in *loanIn) (*struct{ Body Loan }, error) {
+		huma.Register(api, op, func(ctx context.Context, in *LoanPath) (*struct{ Body Loan }, error) {
 			l, err := s.oneLoan(ctx, in.ID)
 			if err != nil {
 				return nil, s.refuse(err)
@@ -144,7 +144,7 @@ func (s *server) loans(api huma.API) {
 	})
 	s.route(api, http.MethodPost, "/api/v1/permissions/{id}/revoke", "loanRevoke", "End a loan, at once and for good", http.StatusOK, func(op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *struct {
-			loanIn
+			LoanPath
 			Body LoanRevoke
 		}) (*struct{ Body LoanRevoked }, error) {
 			r, err := s.Lender.Revoke(ctx, in.ID, in.Body.Reason, in.Body.Text)
@@ -155,7 +155,7 @@ func (s *server) loans(api huma.API) {
 		})
 	})
 	s.route(api, http.MethodGet, "/api/v1/permissions/{id}/audit", "loanAudit", "All that happened under a permission", http.StatusOK, func(op huma.Operation) {
-		huma.Register(api, op, func(ctx context.Context, in *loanIn) (*struct{ Body LoanAudit }, error) {
+		huma.Register(api, op, func(ctx context.Context, in *LoanPath) (*struct{ Body LoanAudit }, error) {
 			a, err := s.Lender.Audit(ctx, in.ID)
 			if err != nil {
 				return nil, s.refuse(err)
@@ -175,7 +175,8 @@ func (s *server) loans(api huma.API) {
 	})
 }
 
-type loanIn struct {
+// LoanPath names a loan in the path.
+type LoanPath struct {
 	ID string `path:"id" maxLength:"8192" doc:"id or compact form"`
 }
 
