@@ -134,7 +134,7 @@ const skew = 60 * time.Second
 func act(cl Claim, c Case, row, end ItemReport, items []ItemReport) *ItemReport {
 	fits := row.By == c.Claimant && row.Kind == "row" && row.Grade == Proven && row.Perm == cl.Perm && row.Refused == "revoked" &&
 		row.Place != nil && row.Place.Org == c.Claimant && row.Place.Index > end.Place.Index
-	if !fits || granted(row.Request, items) {
+	if !fits || granted(row.Request, c.Claimant, items) {
 		return nil
 	}
 	i := slices.IndexFunc(items, func(it ItemReport) bool {
@@ -148,9 +148,9 @@ func act(cl Claim, c Case, row, end ItemReport, items []ItemReport) *ItemReport 
 }
 
 // granted says whether the lender signed a granted answer to a request.
-func granted(request envelope.ID, items []ItemReport) bool {
+func granted(request envelope.ID, lender did.DID, items []ItemReport) bool {
 	return slices.ContainsFunc(items, func(it ItemReport) bool {
-		return it.Kind == "receipt" && it.Granted && it.Request == request && (it.Grade == Proven || it.Grade == Attested)
+		return it.Kind == "receipt" && it.Granted && it.Request == request && it.Org == lender && (it.Grade == Proven || it.Grade == Attested)
 	})
 }
 
