@@ -59,9 +59,7 @@ func (p *Party) lacks(ctx context.Context, f folded) (bool, error) {
 func (p *Party) ask(ctx context.Context, id envelope.ID) (folded, error) {
 	soon, stop := context.WithTimeout(ctx, askFor)
 	defer stop()
-	if err := p.n.Peers.Sync(soon); err != nil && ctx.Err() == nil {
-		p.n.Log.DebugContext(ctx, "no member could be asked", "error", err)
-	}
+	p.sync(soon)
 	var asked []envelope.ID
 	for {
 		f, err := p.look(ctx, id)
@@ -81,6 +79,32 @@ func (p *Party) ask(ctx context.Context, id envelope.ID) (folded, error) {
 			return f, ctx.Err()
 		}
 	}
+}
+
+// sync asks all members for their logs, once and within askFor. That nobody could be
+// asked is no error: what is held then decides.
+func (p *Party) sync(ctx context.Context) {
+	soon, stop := context.WithTimeout(ctx, askFor)
+	defer stop()
+	if err := p.n.Peers.Sync(soon); err != nil && ctx.Err() == nil {
+		p.n.Log.DebugContext(ctx, "no member could be asked", "error", err)
+	}
+}
+
+// hear asks the members once where no log held here has issued an agent: nothing it
+// signed can be proven without.
+func (p *Party) hear(ctx context.Context, agents ...did.DID) error {
+	for _, a := range agents {
+		org, err := p.orgOf(ctx, a)
+		if err != nil {
+			return err
+		}
+		if org.IsZero() {
+			p.sync(ctx)
+			return nil
+		}
+	}
+	return nil
 }
 
 // missing lists what a case names, is for this organization, and is not held here; at

@@ -40,6 +40,9 @@ func (p *Party) File(ctx context.Context, in Filing) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
+	if err := p.hear(ctx, l.Borrower, l.Lender); err != nil {
+		return View{}, err
+	}
 	p.filing.Lock()
 	defer p.filing.Unlock()
 	for range 3 {

@@ -18,11 +18,7 @@ import (
 // List gives the cases this node knows, newest first, after one round of asking. What
 // the evidence shows is left to Show.
 func (p *Party) List(ctx context.Context) ([]View, error) {
-	soon, stop := context.WithTimeout(ctx, askFor)
-	defer stop()
-	if err := p.n.Peers.Sync(soon); err != nil && ctx.Err() == nil {
-		p.n.Log.DebugContext(ctx, "no member could be asked", "error", err)
-	}
+	p.sync(ctx)
 	ids, err := p.known(ctx)
 	if err != nil {
 		return nil, err
@@ -62,8 +58,8 @@ func (p *Party) named(ctx context.Context, text string) (folded, error) {
 	return p.load(ctx, id)
 }
 
-// view is a case with all that this node may see of it. A mediator's look at evidence is
-// a durable row before anything is shown.
+// view is a case with all that this node may see of it. The look of anybody but
+// the parties at evidence is a durable row before anything is shown.
 func (p *Party) view(ctx context.Context, f folded) (View, error) {
 	v := View{Case: f.Case, Role: role(f.Case, p.n.Org)}
 	if f.State == Pending {
@@ -87,7 +83,7 @@ func (p *Party) view(ctx context.Context, f folded) (View, error) {
 			return View{}, err
 		}
 	}
-	if v.Role == Mediator && len(v.Report.Items) > 0 {
+	if v.Role != Claimant && v.Role != Respondent && len(v.Report.Items) > 0 {
 		return v, p.opened(ctx, f, opAccess)
 	}
 	return v, nil
