@@ -115,7 +115,9 @@ func TestWeighR1(t *testing.T) {
 	list := []Item{{Claims: []uint64{1}, ID: id("revocation"), Kind: "revocation", N: 1}, {Claims: []uint64{1}, ID: id("row1"), Kind: "row", N: 2, Where: in(12)},
 		{Claims: []uint64{1}, ID: id("req1"), Kind: "readrequest", N: 3}, {Claims: []uint64{1}, ID: id("row2"), Kind: "row", N: 4, Where: in(14)},
 		{Claims: []uint64{1}, ID: id("req2"), Kind: "readrequest", N: 5}, {Claims: []uint64{1}, ID: id("receipt"), Kind: "receipt", N: 6}}
-	hand := func(by did.DID, items []Item) { s.says(by, "dispute.evidence", attestation.DisputeEvidence{Facts: []attestation.Facts{}}, Manifest{Items: items, Salt: s.nonce()}) }
+	hand := func(by did.DID, items []Item) {
+		s.says(by, "dispute.evidence", attestation.DisputeEvidence{Facts: []attestation.Facts{}}, Manifest{Items: items, Salt: s.nonce()})
+	}
 	hand(acme, list)
 	c := s.fold()
 	fresh := func() exhibits {

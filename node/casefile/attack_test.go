@@ -1,6 +1,7 @@
 package casefile
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -268,5 +269,25 @@ func TestAnInterruptedVerificationSaysSo(t *testing.T) {
 	defer cancel()
 	if _, _, _, err := Open(ctx, w.build(), Options{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestAStrangersSignatureOnACharterIsLeftOut(t *testing.T) {
+	w := story(t)
+	clean := w.build()
+	w.charter[0] = must(envelope.Cosign(context.Background(), w.charter[0], w.quant.key))
+	if b := w.build(); !bytes.Equal(b, clean) {
+		t.Error("the file is another one")
+	}
+}
+
+func TestTwoMembersOfOneDomainAreNotConfused(t *testing.T) {
+	w := newWorld(t, "acme", "vendor", "acme", "arbiter")
+	s := Set{Chain: w.chain}
+	if got := s.org(w.acme.did); got != w.acme.did.String() {
+		t.Errorf("got %s, another member has that domain too", got)
+	}
+	if got := s.org(w.vendor.did); got != "vendor.example" {
+		t.Errorf("got %s", got)
 	}
 }

@@ -75,12 +75,35 @@ func (b *builder) charters() error {
 			return err
 		}
 		b.bodies = append(b.bodies, charter.Head{ID: e.ID(), Body: c})
+		if e, err = trueSignatures(e, c); err != nil {
+			return err
+		}
 		b.lines = append(b.lines, bundle.Envelope{Envelope: e})
 	}
 	if len(b.bodies) == 0 {
 		return fmt.Errorf("charter: %w", attestation.ErrNotFound)
 	}
 	return nil
+}
+
+// trueSignatures leaves out what a stranger added to a charter: signatures that are false
+// or under no key it names.
+func trueSignatures(e envelope.Envelope, c charter.Body) (envelope.Envelope, error) {
+	var keys []did.PublicKey
+	for _, m := range c.Members {
+		keys = append(keys, m.Key.Pub)
+	}
+	_, report, err := envelope.OpenSet[charter.Body](e, keys, func([]did.PublicKey) error { return nil })
+	if err != nil {
+		return envelope.Envelope{}, err
+	}
+	e.Signatures = nil
+	for _, r := range report {
+		if r.Verdict == envelope.Good {
+			e.Signatures = append(e.Signatures, r.Signature)
+		}
+	}
+	return e, nil
 }
 
 // didLogs adds the DID log of every organization the charters name.

@@ -10,8 +10,14 @@ import (
 )
 
 // fold gives the case of the file and what its exhibits show.
-func (s Set) fold() (mediation.Case, mediation.Report) {
-	c := mediation.Fold(s.terms(), s.Facts(), s.asOf)
+func (s *Set) fold() (mediation.Case, mediation.Report) {
+	s.rules, s.answers = s.terms(), map[envelope.ID][]row{}
+	for _, r := range s.sortedRows() {
+		if id := requestOf(r.Row); !id.IsZero() {
+			s.answers[id] = append(s.answers[id], r)
+		}
+	}
+	c := mediation.Fold(s.rules, s.Facts(), s.asOf)
 	return c, mediation.Weigh(c, func(by did.DID, it mediation.Item) mediation.Exhibit { return s.exhibit(c, by, it) })
 }
 
@@ -124,8 +130,7 @@ func (f *finding) under(e Entry, it mediation.Item) mediation.Exhibit {
 	if w := it.Where; w != nil && (w.Org != org || w.Index != e.Index) {
 		return f.grade(mediation.Contradicted, "it lies at "+short(org)+" "+number(e.Index))
 	}
-	terms := f.terms()
-	outside := func(o did.DID) bool { return o != org && terms.Neither(o, f.c.Claimant, f.c.Respondent) }
+	outside := func(o did.DID) bool { return o != org && f.rules.Neither(o, f.c.Claimant, f.c.Respondent) }
 	if _, ok := e.SeenOutside(outside); !ok {
 		return f.grade(mediation.Attested, "nobody outside both parties cosigned "+short(org)+" "+number(e.Index))
 	}
@@ -240,10 +245,7 @@ func (f *finding) anchored(o object, typ string, it mediation.Item) mediation.Ex
 // key is judged at the time another organization first saw that.
 func (f *finding) request(o object, it mediation.Item) mediation.Exhibit {
 	out := f.grade(mediation.Attested, "no row in the file answers it")
-	for _, r := range f.sortedRows() {
-		if requestOf(r.Row) != o.id {
-			continue
-		}
+	for _, r := range f.answers[o.id] {
 		at, seen := seenFirst(*r.entry)
 		if !seen {
 			out = f.grade(mediation.Attested, "nobody has seen the row that answers it")

@@ -15,6 +15,7 @@ import (
 	"trustnode/federation/bundle"
 	"trustnode/federation/charter"
 	"trustnode/federation/lending"
+	"trustnode/mediation"
 )
 
 // Set is everything a case file holds, verified. It is made by Open alone.
@@ -29,6 +30,7 @@ type Set struct {
 	bytes  int
 	header int       // lines in all
 	asOf   time.Time // the moment the case is looked at
+	rules  mediation.Terms
 
 	ring    *ring
 	keys    map[did.DID]history.Keys
@@ -37,6 +39,7 @@ type Set struct {
 	rows    map[envelope.ID]row
 	objects map[envelope.ID]object
 	agents  map[envelope.ID]agent
+	answers map[envelope.ID][]row // rows by the request they answer
 }
 
 // Entry is an event under a signed head.
