@@ -97,8 +97,7 @@ func (k *kit) wish(maxReads uint64) IssueInput {
 // request is a request for a loan; change may alter it before it is signed.
 func (k *kit) request(t testing.TB, l Loan, change ...func(*lending.ReadRequest)) string {
 	t.Helper()
-	now, _ := k.acme.Clock.Now()
-	rq := lending.ReadRequest{At: envelope.TimeOf(now), Aud: l.Permission.Lender, Borrower: k.quant, Nonce: lending.NewSalt(), Op: lending.OpRead, Perm: l.ID, Purpose: "S7 drawdown check"}
+	rq := lending.ReadRequest{At: envelope.TimeOf(k.w.Clock.Now()), Aud: l.Permission.Lender, Borrower: k.quant, Nonce: lending.NewSalt(), Op: lending.OpRead, Perm: l.ID, Purpose: "S7 drawdown check"}
 	for _, c := range change {
 		c(&rq)
 	}

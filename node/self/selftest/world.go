@@ -4,6 +4,7 @@
 package selftest
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -78,6 +79,9 @@ type Option struct {
 	Open func(t testing.TB, node string) (state, audit store.DB)
 	// Now is the wall clock; nil is a Clock at Start.
 	Now func() time.Time
+	// Seed begins the seeds of the organizations' keys; 0 is 0x10. Worlds with the same
+	// seed have the same organizations.
+	Seed byte
 }
 
 // New makes a world of organizations with these names, members of one federation whose
@@ -90,7 +94,7 @@ func New(t testing.TB, o Option, names ...string) *World {
 		now, log = o.Now, o.Now
 	}
 	for i, name := range names {
-		w.Nodes = append(w.Nodes, w.node(t, o, name, byte(0x10+i), now, log))
+		w.Nodes = append(w.Nodes, w.node(t, o, name, cmp.Or(o.Seed, 0x10)+byte(i), now, log))
 	}
 	w.chain = w.charter(t, now())
 	for _, n := range w.Nodes {
@@ -237,3 +241,6 @@ func (noKeys) At(did.DID, string) ([]did.PublicKey, error)           { return ni
 func (noKeys) Extends(did.DID, string, string) (bool, error)         { return false, charter.ErrUnknownVersion }
 func (noKeys) Ended(did.DID, did.PublicKey) (uint64, bool)           { return 0, false }
 func (noKeys) Signed(did.DID, pins.Slot, envelope.ID) (uint64, bool) { return 0, false }
+
+// Chain is the charter that all nodes signed.
+func (w *World) Chain() charter.Chain { return w.chain }
