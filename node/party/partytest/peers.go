@@ -15,6 +15,7 @@ import (
 	"trustnode/federation"
 	"trustnode/federation/bundle"
 	"trustnode/node/library"
+	"trustnode/node/recorder"
 	"trustnode/node/self"
 	"trustnode/node/store"
 )
@@ -211,12 +212,8 @@ func (w *World) Settle(ctx context.Context) error {
 		if err := x.Rec.Flush(ctx); err != nil {
 			return err
 		}
-		for _, y := range w.Orgs {
-			if y != x && y.Online.Load() && !y.Asleep.Load() {
-				if err := x.Rec.Cosign(ctx, y.Node.Org, witness{y, x.Node.Org}); err != nil {
-					return err
-				}
-			}
+		if err := w.CosignAll(ctx, x); err != nil {
+			return err
 		}
 	}
 	for _, x := range w.Orgs {
@@ -224,6 +221,27 @@ func (w *World) Settle(ctx context.Context) error {
 			if err := x.Peers.Sync(ctx); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// CosignAll has the head of one log cosigned by everybody who is online and awake.
+func (w *World) CosignAll(ctx context.Context, x *Org) error {
+	for _, y := range w.Orgs {
+		if y == x || !y.Online.Load() || y.Asleep.Load() {
+			continue
+		}
+		err := x.Rec.Cosign(ctx, y.Node.Org, witness{y, x.Node.Org})
+		for range 5 { // the node's own worker may be asking at the same time
+			var refused *recorder.WitnessRefused
+			if !errors.As(err, &refused) {
+				break
+			}
+			err = x.Rec.Cosign(ctx, y.Node.Org, witness{y, x.Node.Org})
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
