@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
 	"time"
 
 	"trustnode/attestation/audit"
@@ -26,15 +27,24 @@ type acceptRow struct {
 const opAccept = "accept_unconfirmed"
 
 // AcceptUnconfirmed leaves recovering and unconfirmed by the operator's word, which is
-// kept as an audit row. It is refused where the own log is known to be incomplete.
+// kept as an audit row. It is refused where the node knows that something is missing: a
+// charter or a part of the log that it has signed or followed before.
 func (m *Member) AcceptUnconfirmed(ctx context.Context) error {
-	at, err := m.n.Clock.Now()
+	at, err := m.now()
 	if err != nil {
 		return err
 	}
-	state, _, _ := m.State(at)
-	if state != federation.Recovering && state != federation.Unconfirmed {
+	state, reasons, _ := m.State(at)
+	if !slices.ContainsFunc(reasons, func(r federation.Reason) bool {
+		return r.State == federation.Recovering || r.State == federation.Unconfirmed
+	}) {
 		return nil
+	}
+	m.mu.Lock()
+	missing, seen := m.behind(), m.recovery.grows
+	m.mu.Unlock()
+	if missing {
+		return fault.New(fault.Refused, reasonRecovering, "a newer charter was in force here before").WithHint("apply the newest charter file: trustnode fed apply")
 	}
 	row, err := m.acceptRow(at, state)
 	if err != nil {
@@ -47,22 +57,15 @@ func (m *Member) AcceptUnconfirmed(ctx context.Context) error {
 		return confirmIn(tx)
 	})
 	if err != nil {
-		return err
+		return undrafted(err)
 	}
 	m.mu.Lock()
 	m.confirmed = !m.chain.IsZero()
 	m.mu.Unlock()
-	if err := m.n.Rec.Resume(ctx); errors.Is(err, recorder.ErrUnconfirmed) {
-		return fault.Wrap(fault.Refused, "recovering", err).WithHint("peers hold the missing part: let the node run beside them, or restore a newer backup")
-	} else if err != nil {
-		return err
+	if err = m.resume(ctx, seen); errors.Is(err, recorder.ErrUnconfirmed) {
+		return fault.Wrap(fault.Refused, reasonRecovering, err).WithHint("peers hold the missing part: let the node run beside them, or restore a newer backup")
 	}
-	m.mu.Lock()
-	m.recovery = newRecovery()
-	m.changed()
-	m.mu.Unlock()
-	m.cfg.Resumed()
-	return nil
+	return err
 }
 
 func (m *Member) acceptRow(at time.Time, state federation.State) (audit.Row, error) {

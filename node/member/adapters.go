@@ -71,7 +71,7 @@ func (s members) Status(org did.DID) string { return s.StatusOf(org) }
 
 // Peers implements gossip.Members. While the clock cannot be trusted nobody is bound.
 func (s members) Peers() []federation.Peer {
-	at, err := s.n.Clock.Now()
+	at, err := s.now()
 	if err != nil {
 		return nil
 	}

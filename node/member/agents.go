@@ -14,6 +14,7 @@ import (
 	"trustnode/did/keyring"
 	"trustnode/node/fault"
 	"trustnode/node/library"
+	"trustnode/node/memory"
 	"trustnode/node/recorder"
 	"trustnode/node/self"
 	"trustnode/node/store"
@@ -27,6 +28,11 @@ func (m *Member) AddAgent(ctx context.Context, in AgentInput) (self.AgentRow, er
 	caps, err := capabilities(in.Can)
 	if err != nil {
 		return self.AgentRow{}, err
+	}
+	if in.Project != "" {
+		if _, err := memory.NewPlace("main", in.Project); err != nil {
+			return self.AgentRow{}, fault.Wrap(fault.Invalid, "project", err).WithHint("a project is named with 1 to 64 of a-z 0-9 . _ -")
+		}
 	}
 	row, event, err := m.addAgent(ctx, in, caps)
 	if err != nil {
@@ -48,7 +54,7 @@ func (m *Member) settled(ctx context.Context, event envelope.ID) error {
 func (m *Member) addAgent(ctx context.Context, in AgentInput, caps []keyring.Capability) (self.AgentRow, envelope.ID, error) {
 	m.own.Lock()
 	defer m.own.Unlock()
-	at, err := m.n.Clock.Now()
+	at, err := m.now()
 	if err != nil {
 		return self.AgentRow{}, envelope.ID{}, err
 	}
@@ -159,7 +165,7 @@ func (m *Member) issue(ctx context.Context, t term, at time.Time) (self.AgentRow
 		event, err = m.putIssued(tx, v, row, t.after)
 		return err
 	})
-	return row, event, err
+	return row, event, undrafted(err)
 }
 
 func (m *Member) agentBody(ctx context.Context, t term, kid string, at time.Time) (keyring.Agent, error) {

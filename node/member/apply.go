@@ -26,7 +26,7 @@ func (m *Member) Apply(ctx context.Context, file []byte, fingerprint string) (Ap
 	if err != nil {
 		return Applied{}, err
 	}
-	at, err := m.n.Clock.Now()
+	at, err := m.now()
 	if err != nil {
 		return Applied{}, err
 	}
@@ -195,7 +195,7 @@ func (m *Member) OfferCharter(ctx context.Context, e envelope.Envelope) (bool, e
 	if err != nil {
 		return false, err
 	}
-	at, err := m.n.Clock.Now()
+	at, err := m.now()
 	if err != nil {
 		return false, err
 	}

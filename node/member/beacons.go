@@ -30,7 +30,7 @@ type heard struct {
 // MakeBeacon makes the next own beacon and keeps it as the newest; its n is durable before
 // it is returned. Refused where the state allows none.
 func (m *Member) MakeBeacon(ctx context.Context) (envelope.Envelope, error) {
-	at, err := m.n.Clock.Now()
+	at, err := m.now()
 	if err != nil {
 		return envelope.Envelope{}, err
 	}
@@ -130,7 +130,7 @@ func (m *Member) TakeBeacon(ctx context.Context, e envelope.Envelope) error {
 	if err != nil {
 		return err
 	}
-	at, err := m.n.Clock.Now()
+	at, err := m.now()
 	if err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func (m *Member) elsewhere(ctx context.Context, n uint64) {
 	m.n.Log.WarnContext(ctx, "a peer holds a newer own beacon", "n", n)
 	m.mu.Lock()
 	m.recovery.elsewhere = true
-	clear(m.recovery.clear)
+	m.recovery.grow()
 	m.changed()
 	m.mu.Unlock()
 	m.n.Rec.Pause(pauseShown)

@@ -78,7 +78,7 @@ func sourceError(err error) error {
 // by the node's, of this federation and the member's generation, in force, and with a
 // greater serial than the one held. It reports whether it is new.
 func (m *Member) OfferBinding(ctx context.Context, e envelope.Envelope) (bool, error) {
-	at, err := m.n.Clock.Now()
+	at, err := m.now()
 	if err != nil {
 		return false, err
 	}
@@ -252,7 +252,7 @@ func (m *Member) Relisten(ctx context.Context, addrs []string) error {
 	m.mu.Lock()
 	m.listen = slices.Clone(addrs)
 	m.mu.Unlock()
-	at, err := m.n.Clock.Now()
+	at, err := m.now()
 	if err != nil {
 		return err
 	}

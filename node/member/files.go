@@ -41,7 +41,7 @@ func (m *Member) JoinRequest(ctx context.Context, votes bool) (Draft, error) {
 }
 
 func (m *Member) joinFile(ctx context.Context, votes bool) (charter.File, error) {
-	at, err := m.n.Clock.Now()
+	at, err := m.now()
 	if err != nil {
 		return charter.File{}, err
 	}
@@ -91,7 +91,7 @@ func (m *Member) Create(ctx context.Context, in CreateInput) (Draft, error) {
 	}
 	m.own.Lock()
 	defer m.own.Unlock()
-	at, err := m.n.Clock.Now()
+	at, err := m.now()
 	if err != nil {
 		return Draft{}, err
 	}
@@ -154,10 +154,12 @@ func (m *Member) gather(ctx context.Context, g *gathering, data []byte) (did.DID
 	if j.Org == m.n.Org {
 		return j.Org, nil // the founder is in already
 	}
-	if had, ok := g.members[j.Org]; ok && had != j {
+	had, ok := g.members[j.Org]
+	j.At, j.Nonce, j.Federation = envelope.Time{}, "", envelope.ID{} // what the record does not hold
+	if ok && had != j {
 		return j.Org, fault.New(fault.Conflict, "join", "two different joins of %s are given", j.Org).WithHint("use the newest one alone")
 	}
-	if _, ok := g.members[j.Org]; !ok {
+	if !ok {
 		g.files = append(g.files, f)
 	}
 	g.members[j.Org] = j
@@ -259,7 +261,7 @@ func (m *Member) Diff(ctx context.Context, file []byte) (Reviewed, error) {
 	if err != nil {
 		return Reviewed{}, err
 	}
-	at, err := m.n.Clock.Now()
+	at, err := m.now()
 	if err != nil {
 		return Reviewed{}, err
 	}
@@ -273,7 +275,7 @@ func (m *Member) Diff(ctx context.Context, file []byte) (Reviewed, error) {
 
 // Merge unites copies of one draft in any order.
 func (m *Member) Merge(ctx context.Context, files ...[]byte) (Draft, error) {
-	at, err := m.n.Clock.Now()
+	at, err := m.now()
 	if err != nil {
 		return Draft{}, err
 	}

@@ -109,7 +109,7 @@ func (m *Member) loadPeers(s stored) error {
 // what was accepted here before stays so. A clock that was set back refuses nothing
 // that was in force before.
 func (m *Member) walk(ctx context.Context, s stored) (charter.Chain, error) {
-	at, err := m.n.Clock.Now()
+	at, err := m.now()
 	if err != nil {
 		return charter.Chain{}, err
 	}

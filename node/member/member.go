@@ -12,6 +12,7 @@ import (
 	"trustnode/did/pins"
 	"trustnode/federation"
 	"trustnode/federation/charter"
+	"trustnode/node/fault"
 	"trustnode/node/self"
 )
 
@@ -31,7 +32,7 @@ type Config struct {
 	// NewKey makes and keeps a new key of the organization in the node's own store.
 	NewKey func(ctx context.Context) (envelope.Signer, error)
 	// Resumed is called when the node leaves recovering, after the own log takes
-	// what waits. Optional.
+	// what waits; it may be called more than once. Optional.
 	Resumed func()
 }
 
@@ -57,7 +58,6 @@ type Member struct {
 	beacons   map[did.DID]heard
 	quorum    quorum
 	recovery  recovery
-	projected map[did.DID]cursorRow
 	pulse     chan struct{} // closed and replaced at each change
 }
 
@@ -81,7 +81,7 @@ func New(ctx context.Context, n *self.Node, cfg Config) (*Member, error) {
 		cfg.Resumed = func() {}
 	}
 	m := &Member{n: n, cfg: cfg, listen: slices.Clone(cfg.Listen), bindings: map[did.DID]bound{}, beacons: map[did.DID]heard{},
-		projected: map[did.DID]cursorRow{}, recovery: newRecovery(), pulse: make(chan struct{})}
+		recovery: newRecovery(), pulse: make(chan struct{})}
 	if err := m.load(ctx); err != nil {
 		return nil, err
 	}
@@ -140,6 +140,15 @@ func (m *Member) changed() {
 func (m *Member) others() []charter.Member {
 	c, _ := m.Charter()
 	return slices.DeleteFunc(c.Head().ActiveMembers(), func(r charter.Member) bool { return r.DID == m.n.Org })
+}
+
+// now is trusted time, or the refusal of a clock that runs behind what was committed.
+func (m *Member) now() (time.Time, error) {
+	at, err := m.n.Clock.Now()
+	if err != nil {
+		return at, fault.Wrap(fault.ClockSkew, "clock", err).WithHint("set the clock of this host, for instance by NTP")
+	}
+	return at, nil
 }
 
 // version is where the own DID stands, and "" for a did:key, which has no versions.

@@ -56,7 +56,7 @@ func (m *Member) projectAgents(ctx context.Context, org did.DID) error {
 		}
 		terms = only(terms, parked)
 	}
-	at, err := m.n.Clock.Now()
+	at, err := m.now()
 	if err != nil {
 		return err
 	}
@@ -71,13 +71,7 @@ func (m *Member) projectAgents(ctx context.Context, org did.DID) error {
 	if now == had {
 		return nil
 	}
-	if err := m.n.DB.Update(ctx, func(tx store.Tx) error { return put(tx, cursorKey(org), now) }); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	m.projected[org] = now
-	m.mu.Unlock()
-	return nil
+	return m.n.DB.Update(ctx, func(tx store.Tx) error { return put(tx, cursorKey(org), now) })
 }
 
 func cursorOf(k history.Keys, terms []history.Term) cursorRow {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"trustnode/attestation"
 	"trustnode/did"
 	"trustnode/did/didwebvh"
 	"trustnode/did/keyring"
@@ -126,6 +127,14 @@ func short(r *charter.Refused, reason string) *fault.Denied {
 		d = d.WithHint("send the draft to %s; it runs: trustnode fed sign --now d.fed", places(missing))
 	}
 	return d
+}
+
+// undrafted is the refusal of what the own log does not take now.
+func undrafted(err error) error {
+	if errors.Is(err, attestation.ErrBacklog) {
+		return fault.Wrap(fault.Unavailable, "drain", err).WithHint("the audit database does not accept writes: look at the free space and the log of the node")
+	}
+	return err
 }
 
 // taken says that another body was signed in a slot.

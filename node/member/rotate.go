@@ -28,7 +28,7 @@ func (m *Member) Rotate(ctx context.Context, in RotateInput) (Rotated, error) {
 	if err := in.check(); err != nil {
 		return Rotated{}, err
 	}
-	at, err := m.n.Clock.Now()
+	at, err := m.now()
 	if err != nil {
 		return Rotated{}, err
 	}

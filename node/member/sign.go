@@ -26,7 +26,7 @@ func (m *Member) Sign(ctx context.Context, file []byte) (Draft, error) {
 	if err != nil {
 		return Draft{}, err
 	}
-	at, err := m.n.Clock.Now()
+	at, err := m.now()
 	if err != nil {
 		return Draft{}, err
 	}
@@ -189,7 +189,7 @@ func (m *Member) logCommit(ctx context.Context, fed string, slot uint64, head ch
 		}
 		return put(tx, commitKey(fed, slot), commitRow{Body: head.ID, Event: event})
 	})
-	return event, err
+	return event, undrafted(err)
 }
 
 // appended waits until an own event is durable in the own log. It refuses where the log

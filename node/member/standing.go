@@ -104,10 +104,17 @@ type recovery struct {
 	clear     map[did.DID]bool                // members that showed none since the last cause
 	elsewhere bool                            // a number of ours came from outside
 	behind    bool                            // the own log was found behind its pins
+	grows     uint64                          // counts the causes that came, to see one that comes between
 }
 
 func newRecovery() recovery {
 	return recovery{shown: map[did.DID]federation.AboutYou{}, clear: map[did.DID]bool{}}
+}
+
+// grow notes that a cause came: whoever confirmed before knew less.
+func (r *recovery) grow() {
+	r.grows++
+	clear(r.clear)
 }
 
 const (
@@ -173,7 +180,7 @@ func (m *Member) Shown(ctx context.Context, from did.DID, a federation.AboutYou)
 		m.n.Log.WarnContext(ctx, "a number of ours is above what is held", "peer", from.String(), "what", what)
 	}
 	m.recovery.shown[from] = a
-	clear(m.recovery.clear)
+	m.recovery.grow()
 	m.changed()
 	m.mu.Unlock()
 	m.n.Rec.Pause(pauseShown)
@@ -207,7 +214,7 @@ func (m *Member) leave(ctx context.Context) error {
 	if !slices.Equal(causes, []federation.Cause{federation.CauseStart}) {
 		need = max(1, int(m.chain.Head().Policy.FreshQuorum))
 	}
-	enough := len(m.recovery.clear) >= need && !m.behind()
+	enough, seen := len(m.recovery.clear) >= need && !m.behind(), m.recovery.grows
 	m.mu.Unlock()
 	if len(causes) == 0 || !enough {
 		return nil
@@ -217,23 +224,29 @@ func (m *Member) leave(ctx context.Context) error {
 			return nil
 		}
 	}
-	return m.resume(ctx)
-}
-
-// resume lets the own log go on and forgets the causes.
-func (m *Member) resume(ctx context.Context) error {
-	err := m.n.Rec.Resume(ctx)
-	m.mu.Lock()
-	if m.recovery.behind = errors.Is(err, recorder.ErrUnconfirmed); err == nil {
-		m.recovery = newRecovery()
-	}
-	m.changed()
-	m.mu.Unlock()
+	err := m.resume(ctx, seen)
 	if errors.Is(err, recorder.ErrUnconfirmed) {
 		m.n.Log.WarnContext(ctx, "the own log does not go on", "error", err)
 		return nil
 	}
-	if err == nil {
+	return err
+}
+
+// resume lets the own log go on and forgets the causes, unless one came since they were
+// looked at. recorder.ErrUnconfirmed while the log is known to be incomplete.
+func (m *Member) resume(ctx context.Context, seen uint64) error {
+	err := m.n.Rec.Resume(ctx)
+	m.mu.Lock()
+	again := err == nil && m.recovery.grows != seen
+	if m.recovery.behind = errors.Is(err, recorder.ErrUnconfirmed); err == nil && !again {
+		m.recovery = newRecovery()
+	}
+	m.changed()
+	m.mu.Unlock()
+	switch {
+	case again:
+		m.n.Rec.Pause(pauseShown)
+	case err == nil:
 		m.cfg.Resumed()
 	}
 	return err
