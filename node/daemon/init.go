@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"trustnode/did"
@@ -67,11 +68,22 @@ func Init(ctx context.Context, o InitOptions) (InitResult, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return InitResult{}, err
 	}
-	tmp, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".init-")
+	if o.UpdateKeys != "" {
+		if o.UpdateKeys, err = filepath.Abs(o.UpdateKeys); err != nil {
+			return InitResult{}, err
+		}
+	}
+	sweep(dir + building)
+	tmp, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+building)
 	if err != nil {
 		return InitResult{}, err
 	}
 	defer os.RemoveAll(tmp)
+	mark, err := claim(tmp)
+	if err != nil {
+		return InitResult{}, err
+	}
+	defer mark.Close()
 	r, err := build(ctx, o, tmp)
 	if err != nil {
 		return InitResult{}, err
@@ -115,6 +127,38 @@ func free(dir string) error {
 		return fault.New(fault.Conflict, "foreign", "%s is not empty and holds no node", dir).WithHint("give --data a directory of its own")
 	}
 	return nil
+}
+
+// building marks a directory that init is filling.
+const building = ".init-"
+
+// abandoned is how old a half-built directory is when it cannot be somebody's first moment.
+const abandoned = time.Minute
+
+// claim locks a half-built directory for as long as this process builds it.
+func claim(dir string) (*os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// sweep removes what an init that was killed left half-built: keys of no identity.
+func sweep(prefix string) {
+	left, _ := filepath.Glob(prefix + "*")
+	for _, dir := range left {
+		if st, err := os.Stat(dir); err != nil || time.Since(st.ModTime()) < abandoned {
+			continue
+		}
+		if f, err := claim(dir); err == nil {
+			_ = os.RemoveAll(dir)
+			_ = f.Close()
+		}
+	}
 }
 
 // build fills a directory: keys, identity, pins, state, token, configuration.
@@ -240,7 +284,12 @@ func writeToken(dir string) error {
 		return err
 	}
 	text := "tno_" + base64.RawURLEncoding.EncodeToString(b[:]) + "\n"
-	return os.WriteFile(filepath.Join(dir, TokenFile), []byte(text), 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, TokenFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 func syncDir(dir string) error {

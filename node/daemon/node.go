@@ -59,6 +59,8 @@ type Node struct {
 	gossip    *gossip.Node   // nil while the node does not run
 	transport *p2p.Transport // likewise
 	handler   http.Handler
+	http      string        // where HTTP is reached while the node runs
+	stopping  chan struct{} // closed when a running node begins to stop
 
 	closers []func() error
 }
@@ -68,12 +70,13 @@ type Options struct {
 	Passphrase []byte
 	Log        *slog.Logger
 	Version    string
+	Wait       time.Duration // how long a command that has the directory open is waited for
 }
 
 // Open locks the data directory, opens both databases, verifies identity, chain and log
 // again from their bytes, and wires the use cases. Nothing runs yet.
 func Open(ctx context.Context, cfg config.Config, o Options) (*Node, error) {
-	n := &Node{cfg: cfg, log: o.Log, version: o.Version, mono: time.Now()}
+	n := &Node{cfg: cfg, log: o.Log, version: o.Version, mono: time.Now(), stopping: make(chan struct{})}
 	if err := n.open(ctx, o); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
@@ -82,7 +85,7 @@ func Open(ctx context.Context, cfg config.Config, o Options) (*Node, error) {
 
 func (n *Node) open(ctx context.Context, o Options) error {
 	steps := []func(context.Context) error{
-		func(context.Context) error { return n.openDir() },
+		func(ctx context.Context) error { return n.openDir(ctx, o.Wait) },
 		func(context.Context) error { return n.openKeys(o.Passphrase) },
 		n.openStores,
 		n.openSelf,
@@ -97,8 +100,8 @@ func (n *Node) open(ctx context.Context, o Options) error {
 }
 
 // openDir takes the lock and reads the operator's token.
-func (n *Node) openDir() error {
-	l, err := acquire(n.cfg.Dir)
+func (n *Node) openDir(ctx context.Context, wait time.Duration) error {
+	l, err := acquire(ctx, n.cfg.Dir, wait)
 	if err != nil {
 		return err
 	}
@@ -199,7 +202,7 @@ func (n *Node) openUses(ctx context.Context) error {
 	n.party = party.New(n.self)
 	n.oracle = oracle.New(n.self, n.party)
 	n.handler = httpapi.New(httpapi.Services{Node: n.self, Events: n.events, Member: n.member, Lender: n.lender, Client: n.client, Party: n.party, Oracle: n.oracle,
-		Info: n.info, Rotate: n.rotate}, n.token, n.version, n.log)
+		Info: n.info, Rotate: n.rotate, Stopping: n.stopping}, n.token, n.version, n.log)
 	return nil
 }
 
@@ -244,7 +247,7 @@ func (n *Node) info() httpapi.Info {
 	for _, p := range n.gossip.Peers() {
 		out.Linked[p.Org] = out.Linked[p.Org] || p.Linked
 	}
-	out.P2P = n.addresses()
+	out.HTTP, out.P2P = n.http, n.addresses()
 	return out
 }
 

@@ -36,7 +36,7 @@ func (o *Offline) Token() string { return o.n.Token() }
 
 // Close brings what waits into the log and lets go of the directory.
 func (o *Offline) Close() error {
-	o.n.drain(context.Background())
+	o.n.drain(context.Background(), closeWait)
 	o.stop()
 	<-o.log.done
 	return errors.Join(o.log.err, o.n.Close())

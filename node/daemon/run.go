@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"trustnode/federation/gossip"
 	"trustnode/federation/p2p"
 	"trustnode/node/config"
+	"trustnode/node/fault"
 	"trustnode/node/httpapi"
 	"trustnode/node/recorder"
 	"trustnode/node/self"
@@ -29,14 +32,17 @@ type RunOptions struct {
 
 // Times of a running node.
 const (
-	stopWait   = 5 * time.Second // for answers under way, and for what waits to reach the log
+	startWait  = 10 * time.Second // for a command that has the directory open, or a node that stops
+	answerWait = 3 * time.Second  // for answers under way when the node stops
+	drainWait  = 2 * time.Second  // for what waits to reach the log when the node stops
+	closeWait  = 10 * time.Second // the same for a command, which has nobody to hurry it
 	renewEvery = time.Hour
 )
 
 // Run opens the node of cfg and runs it until ctx ends. What was acknowledged is durable
 // at any moment; a clean stop also brings what waits into the log.
 func Run(ctx context.Context, cfg config.Config, pass []byte, o RunOptions) error {
-	n, err := Open(ctx, cfg, Options{Passphrase: pass, Log: o.Log, Version: o.Version})
+	n, err := Open(ctx, cfg, Options{Passphrase: pass, Log: o.Log, Version: o.Version, Wait: startWait})
 	if err != nil {
 		return err
 	}
@@ -50,16 +56,16 @@ func (n *Node) Run(ctx context.Context, acceptUnconfirmed bool, ready func()) er
 	if err := n.join(ctx); err != nil {
 		return err
 	}
-	ln, err := net.Listen("tcp", n.cfg.HTTP)
+	ln, err := n.listen()
 	if err != nil {
-		return fmt.Errorf("http: %w", err)
+		return err
 	}
 	if acceptUnconfirmed {
 		if err := n.member.AcceptUnconfirmed(ctx); err != nil {
 			return errors.Join(err, ln.Close())
 		}
 	}
-	n.log.InfoContext(ctx, "running", "org", n.cfg.Org.String(), "http", ln.Addr().String(), "p2p", n.addresses(), "version", n.version)
+	n.log.InfoContext(ctx, "running", "org", n.cfg.Org.String(), "http", n.http, "p2p", n.addresses(), "version", n.version)
 	// The log outlives what feeds it, so that a clean stop leaves nothing waiting.
 	logCtx, stopLog := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopLog()
@@ -83,7 +89,7 @@ func (n *Node) Run(ctx context.Context, acceptUnconfirmed bool, ready func()) er
 		ready()
 	}
 	err = front.wait()
-	n.drain(logCtx)
+	n.drain(logCtx, drainWait)
 	stopLog()
 	<-log.done
 	n.log.Info("stopped")
@@ -99,7 +105,8 @@ func (n *Node) join(ctx context.Context) error {
 	t, err := p2p.New(p2p.Config{Seed: seed, Listen: n.cfg.P2P, CIDRs: n.cfg.CIDRs, Log: n.log})
 	clear(seed)
 	if err != nil {
-		return fmt.Errorf("p2p: %w", err)
+		return fault.Wrap(fault.Unavailable, "p2p", fmt.Errorf("p2p: %w", err)).
+			WithHint("if another program listens there: change [p2p] listen in %s, or set TRUSTNODE_P2P", filepath.Join(n.cfg.Dir, config.File))
 	}
 	n.transport = t
 	n.onClose(t.Close)
@@ -113,6 +120,29 @@ func (n *Node) join(ctx context.Context) error {
 	}
 	n.self.Peers = peers{n}
 	return n.member.Relisten(ctx, t.Addrs())
+}
+
+// listen opens the HTTP server's socket and writes into the lock where it is.
+func (n *Node) listen() (net.Listener, error) {
+	ln, err := net.Listen("tcp", n.cfg.HTTP)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, "http", fmt.Errorf("http: %w", err)).
+			WithHint("if another program listens there: change [http] listen in %s, or set TRUSTNODE_HTTP", filepath.Join(n.cfg.Dir, config.File))
+	}
+	n.http = reachable(ln.Addr())
+	if err := n.lock.say(n.http); err != nil {
+		return nil, errors.Join(err, ln.Close())
+	}
+	return ln, nil
+}
+
+// reachable is where this machine reaches a listener.
+func reachable(a net.Addr) string {
+	t, ok := a.(*net.TCPAddr)
+	if !ok || !t.IP.IsUnspecified() {
+		return a.String()
+	}
+	return net.JoinHostPort("localhost", strconv.Itoa(t.Port))
 }
 
 // keysMoved has events of an organization judged again once its keys are known.
@@ -140,8 +170,12 @@ func (n *Node) serve(ctx context.Context, ln net.Listener) error {
 		return err
 	case <-ctx.Done():
 	}
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWait)
+	close(n.stopping)
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWait)
 	defer cancel()
+	if err := n.lock.say(""); err != nil {
+		n.log.Warn("the lock still names an address", "err", err)
+	}
 	if err := srv.Shutdown(stop); err != nil {
 		_ = srv.Close()
 	}
@@ -180,9 +214,9 @@ func (n *Node) renew(ctx context.Context) error {
 	}
 }
 
-// drain brings what waits into the log, as far as that goes in a few seconds.
-func (n *Node) drain(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, stopWait)
+// drain brings what waits into the log, as far as that goes in the time given.
+func (n *Node) drain(ctx context.Context, wait time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	if err := n.self.Rec.Flush(ctx); err != nil && !errors.Is(err, recorder.ErrRecovering) {
 		n.log.Warn("some decisions wait in the outbox; the next start brings them into the log", "err", err)
@@ -205,14 +239,52 @@ type peers struct{ n *Node }
 
 var _ self.Peers = peers{}
 
+// askWait is how long one question to all members may take, in all.
+const askWait = 5 * time.Second
+
 // Sync implements self.Peers: one round, and what it brought is in the state.
 func (p peers) Sync(ctx context.Context) error {
-	err := p.n.gossip.Sync(ctx)
-	return errors.Join(err, p.n.member.Project(ctx))
+	ctx, cancel := context.WithTimeout(ctx, askWait)
+	defer cancel()
+	return p.sync(ctx)
 }
 
-// Fetch implements self.Peers.
+func (p peers) sync(ctx context.Context) error {
+	err := p.n.gossip.Sync(ctx)
+	return errors.Join(err, p.settle(ctx))
+}
+
+// settle brings what a round told of into the state: events first, then the objects and
+// bodies they name.
+func (p peers) settle(ctx context.Context) error {
+	if err := p.n.member.Project(ctx); err != nil {
+		return err
+	}
+	wants, err := (objects{p.n}).Wants(ctx, maxAsk)
+	if err != nil || len(wants) == 0 {
+		return err
+	}
+	ids := make([]envelope.ID, len(wants))
+	for i, w := range wants {
+		ids[i] = w.ID
+	}
+	if err := p.n.gossip.Fetch(ctx, ids...); err != nil {
+		return err
+	}
+	return p.n.member.Project(ctx)
+}
+
+// maxAsk is how many missing things one round asks for.
+const maxAsk = 256
+
+// Fetch implements self.Peers. An object counts only if its signer is known, so a round
+// of sync comes first: the agent may be as new as what it signed.
 func (p peers) Fetch(ctx context.Context, ids ...envelope.ID) error {
+	ctx, cancel := context.WithTimeout(ctx, askWait)
+	defer cancel()
+	if err := p.sync(ctx); err != nil {
+		return err
+	}
 	return p.n.gossip.Fetch(ctx, ids...)
 }
 
