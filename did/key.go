@@ -76,13 +76,28 @@ func NewEd25519(raw []byte) (PublicKey, error) {
 	if _, err := p.SetBytes(raw); err != nil {
 		return PublicKey{}, fmt.Errorf("point is not on the curve: %w", ErrKeyInvalid)
 	}
-	if !bytes.Equal(p.Bytes(), raw) {
+	if !reduced(raw) {
 		return PublicKey{}, fmt.Errorf("point is not in its canonical encoding: %w", ErrKeyInvalid)
 	}
 	if p.MultByCofactor(&p).Equal(edwards25519.NewIdentityPoint()) == 1 {
 		return PublicKey{}, fmt.Errorf("point of small order: %w", ErrKeyInvalid)
 	}
 	return newKey(Ed25519, raw), nil
+}
+
+// reduced reports whether the y in 32 bytes is below p = 2^255 - 19. Then the encoding of a point is its own, but where
+// x is 0 and the sign says negative; both points with x = 0 are of small order. Encoding the point anew would tell the
+// same at twice the price.
+func reduced(raw []byte) bool {
+	if raw[31]&0x7f != 0x7f || raw[0] < 0xed {
+		return true
+	}
+	for _, b := range raw[1:31] {
+		if b != 0xff {
+			return true
+		}
+	}
+	return false
 }
 
 // NewP256 makes a key of 33 raw bytes, a compressed point (SEC 1, section 2.3.3) on the curve.

@@ -11,6 +11,7 @@ import (
 	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/did/envelope/envelopetest"
+	"trustnode/scripts/benchtest"
 )
 
 // kibibyte is a permission whose body has 1 KiB.
@@ -120,4 +121,27 @@ func BenchmarkDecodeKey(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkFigureOpen is opening a 1 KiB object beside one verification of the same pre-image.
+func BenchmarkFigureOpen(b *testing.B) {
+	e, src, signer := kibibyte(b)
+	msg, sig := e.Preimage().Bytes(), e.Signatures[0].Sig
+	open := func() error {
+		_, err := envelope.Open[permission](context.Background(), e, src)
+		return err
+	}
+	got, floor := benchtest.Turns(b, 5000, 1, open, func() error { return signer.Public().Verify(msg, sig) })
+	benchtest.Latency(b, "envelope: open 1 KiB", got, floor, "Ed25519 verify", benchtest.Target{Ratio: 1.3})
+}
+
+// BenchmarkFigureOpenAllocations is what opening it allocates.
+func BenchmarkFigureOpenAllocations(b *testing.B) {
+	e, src, _ := kibibyte(b)
+	n := testing.AllocsPerRun(100, func() {
+		if _, err := envelope.Open[permission](context.Background(), e, src); err != nil {
+			b.Fatal(err)
+		}
+	})
+	benchtest.Count(b, "envelope: open 1 KiB, allocations", n, 25)
 }
