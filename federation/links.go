@@ -69,9 +69,14 @@ func (l *Links) Has(p PeerID) bool {
 // the Handler has returned.
 func (l *Links) Wait() {
 	<-l.ctx.Done()
-	l.mu.Lock() // no Up can start a goroutine after this
-	l.mu.Unlock()
+	l.barrier()
 	l.wg.Wait()
+}
+
+// barrier returns once no Up is under way that could still start a goroutine.
+func (l *Links) barrier() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 }
 
 func (l *Links) follow(ctx context.Context, p PeerID) {

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 
 	"trustnode/did/envelope"
 )
@@ -180,19 +181,10 @@ func (c codeDoc) effect() (effect, error) {
 func byDimension(ps []points) (map[Dimension]int64, error) {
 	out := map[Dimension]int64{}
 	for _, p := range ps {
-		if (weights{}).has(Dimension(p.Dimension)) == false {
+		if !slices.Contains(Dimensions, Dimension(p.Dimension)) {
 			return nil, fmt.Errorf("%w: unknown dimension %q", ErrPolicy, p.Dimension)
 		}
 		out[Dimension(p.Dimension)] = p.N
 	}
 	return out, nil
-}
-
-func (weights) has(d Dimension) bool {
-	for _, k := range Dimensions {
-		if k == d {
-			return true
-		}
-	}
-	return false
 }

@@ -104,7 +104,7 @@ type shapes struct {
 	Ext   envelope.Raw   `json:"ext"`
 	Deep  []deep         `json:"deep,omitempty"`
 	Many  []envelope.Raw `json:"many,omitempty"`
-	local int            // not part of the format
+	_     int            // not part of the format
 }
 
 type header struct {

@@ -106,8 +106,9 @@ func TestParseRef(t *testing.T) {
 
 func TestRandom(t *testing.T) {
 	a, b := NewSalt(), NewSalt()
-	if a == b || a.IsZero() || NewNonce() == NewNonce() {
-		t.Errorf("drawn twice: %s, %s", a, b)
+	c, d := NewNonce(), NewNonce()
+	if a == b || a.IsZero() || c == d {
+		t.Errorf("drawn twice: %s, %s, %s, %s", a, b, c, d)
 	}
 	var back Salt
 	if err := back.UnmarshalText([]byte(a.String())); err != nil || back != a {

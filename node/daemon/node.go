@@ -118,7 +118,8 @@ func (n *Node) openDir(ctx context.Context, wait time.Duration) error {
 func (n *Node) openKeys(pass []byte) error {
 	ks, err := keys.Open(filepath.Join(n.cfg.Dir, keysDir), pass)
 	if errors.Is(err, keys.ErrPassphrase) {
-		return fault.New(fault.Unauthenticated, "passphrase", "the passphrase does not open the keys in %s", n.cfg.Dir)
+		return fault.New(fault.Unauthenticated, "passphrase", "the passphrase does not open the keys in %s", n.cfg.Dir).
+			WithHint("give the one that init was given, in TRUSTNODE_PASSPHRASE or in the file TRUSTNODE_PASSPHRASE_FILE names")
 	}
 	if err != nil {
 		return err

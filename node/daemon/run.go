@@ -260,7 +260,7 @@ func (p peers) settle(ctx context.Context) error {
 	if err := p.n.member.Project(ctx); err != nil {
 		return err
 	}
-	wants, err := (objects{p.n}).Wants(ctx, maxAsk)
+	wants, err := objects(p).Wants(ctx, maxAsk)
 	if err != nil || len(wants) == 0 {
 		return err
 	}
