@@ -44,8 +44,8 @@ func (n *Node) sinceBeacon(apart time.Duration) time.Duration {
 	return apart - n.cfg.Now().Sub(n.beacon)
 }
 
-// Beat has a beacon sent at once, at least 5 s after the one before: what it
-// says has changed.
+// Beat has a beacon sent soon, at least 5 s after the one before: what it says
+// has changed, or it may be made again.
 func (n *Node) Beat() { n.beats.give() }
 
 // beaconNow makes and gossips a beacon, unless one was made less than apart ago.

@@ -12,14 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/mod/sumdb/tlog"
-
-	"trustnode/attestation"
 	attlog "trustnode/attestation/log"
 	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/federation"
 	"trustnode/federation/bundle"
+	"trustnode/federation/charter"
 )
 
 // home is what one organization's node keeps over restarts: a small but honest
@@ -36,6 +34,7 @@ type home struct {
 	mu      sync.Mutex
 	fed     envelope.ID
 	seq     uint64
+	chain   []envelope.Envelope // accepted charters, where a test has real ones
 	status  map[did.DID]string
 	addrs   []string
 	changed chan struct{}
@@ -54,7 +53,12 @@ type home struct {
 	gates   map[string]func() // called before an operation, by name
 }
 
-func orgDID(i int) did.DID { return did.MustParse(fmt.Sprintf("did:web:org%d.example", i)) }
+func orgDID(i int) did.DID {
+	name := fmt.Sprintf("org%d", i)
+	return did.MustParse("did:webvh:" + scid(name) + ":" + name + ".example")
+}
+
+func scid(name string) string { return envelope.IDOf([]byte(name)).String()[1:] }
 
 func seedOf(what string, i int) []byte {
 	s := sha256.Sum256(fmt.Appendf(nil, "%s %d", what, i))
@@ -148,8 +152,12 @@ func (h *home) tell(d did.DID, prompt bool) {
 func (h *home) Head() (Head, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	ref := federation.CharterRef{ID: envelope.IDOf(fmt.Appendf(nil, "charter %d", h.seq)), Seq: h.seq}
+	if len(h.chain) > 0 {
+		ref.ID = h.chain[h.seq].ID()
+	}
 	return Head{
-		Federation: h.fed, Charter: federation.CharterRef{ID: envelope.IDOf(fmt.Appendf(nil, "charter %d", h.seq)), Seq: h.seq},
+		Federation: h.fed, Charter: ref,
 		BeaconEvery: 300 * time.Second, Skew: 120 * time.Second, Spec: federation.Spec{Min: 1, Max: 1},
 	}, true
 }
@@ -209,13 +217,46 @@ func (h *home) Shown(_ context.Context, by did.DID, o federation.Hello) {
 	}
 }
 
-// charters: this home's charters change by change alone
-
-func (h *home) After(context.Context, uint64) ([]envelope.Envelope, error) { return nil, nil }
+// charters: signatures are not looked at, but who is named must be known
 
 type chartersOf struct{ *home }
 
-func (chartersOf) Offer(context.Context, envelope.Envelope) (Outcome, error) { return Held, nil }
+func (h chartersOf) After(_ context.Context, seq uint64) ([]envelope.Envelope, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.chain[min(int(seq)+1, len(h.chain)):]), nil
+}
+
+func (h chartersOf) Offer(_ context.Context, e envelope.Envelope) (Outcome, error) {
+	b, err := envelope.Decode[charter.Body](e)
+	if err != nil {
+		return False, err
+	}
+	h.mu.Lock()
+	held, parked := b.Seq < uint64(len(h.chain)), b.Seq > uint64(len(h.chain))
+	for _, m := range b.Members {
+		parked = parked || len(h.idlogs[m.DID]) == 0
+	}
+	h.mu.Unlock()
+	switch {
+	case held:
+		return Held, nil
+	case parked:
+		return Parked, nil
+	}
+	h.apply(e, b)
+	return Taken, nil
+}
+
+// apply makes a charter the head.
+func (h *home) apply(e envelope.Envelope, b charter.Body) {
+	h.change(func() {
+		h.chain, h.seq = append(h.chain, e), b.Seq
+		for _, m := range b.Members {
+			h.status[m.DID] = m.Status
+		}
+	})
+}
 
 // identities
 
@@ -223,7 +264,7 @@ type identitiesOf struct{ *home }
 
 func (h *home) version(d did.DID) string {
 	if n := len(h.idlogs[d]); n > 0 {
-		return fmt.Sprintf("%d-x", n)
+		return fmt.Sprintf("%d-%s", n, strings.Split(d.String(), ":")[2])
 	}
 	return ""
 }
@@ -381,366 +422,6 @@ func (h *home) fresh() (n int) {
 	return n
 }
 
-// memLog is one log in memory.
-type memLog struct {
-	entries []attestation.Entry
-	hashes  []tlog.Hash // stored hashes
-	note    []byte
-	notes   map[uint64]attlog.Note
-}
-
-func (l *memLog) ReadHashes(at []int64) ([]tlog.Hash, error) {
-	out := make([]tlog.Hash, len(at))
-	for i, x := range at {
-		if x >= int64(len(l.hashes)) {
-			return nil, fmt.Errorf("hash %d of %d", x, len(l.hashes))
-		}
-		out[i] = l.hashes[x]
-	}
-	return out, nil
-}
-
-func (l *memLog) add(e attestation.Entry) {
-	hs, err := tlog.StoredHashesForRecordHash(int64(len(l.entries)), e.Hash(), l)
-	if err != nil {
-		panic(err)
-	}
-	l.entries, l.hashes = append(l.entries, e), append(l.hashes, hs...)
-}
-
-// snapshot is a log at one size.
-type snapshot struct{ memLog }
-
-func (s *snapshot) Head() (attestation.Head, []byte) {
-	h, err := attlog.RootAt(uint64(len(s.entries)), &s.memLog)
-	if err != nil {
-		panic(err)
-	}
-	return h, s.note
-}
-
-func (s *snapshot) Find(_ context.Context, id envelope.ID) (uint64, error) {
-	for i, e := range s.entries {
-		if e.ID() == id {
-			return uint64(i), nil
-		}
-	}
-	return 0, attestation.ErrNotFound
-}
-
-func (s *snapshot) Entries(_ context.Context, from, to uint64, yield func(uint64, attestation.Entry) error) error {
-	if to > uint64(len(s.entries)) {
-		return &attestation.Beyond{Size: uint64(len(s.entries))}
-	}
-	for i := from; i < to; i++ {
-		if err := yield(i, s.entries[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-type logsOf struct{ *home }
-
-func (h logsOf) Orgs(context.Context) ([]did.DID, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Collect(maps.Keys(h.logs)), nil
-}
-
-func (h logsOf) Log(_ context.Context, d did.DID) (attestation.Log, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	l, ok := h.logs[d]
-	if !ok {
-		return nil, attestation.ErrNotFound
-	}
-	return &snapshot{memLog{entries: slices.Clip(l.entries), hashes: slices.Clip(l.hashes), note: l.note}}, nil
-}
-
-func (h logsOf) Notes(_ context.Context, d did.DID, from, to uint64, most int) (out [][]byte, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	l, ok := h.logs[d]
-	if !ok {
-		return nil, attestation.ErrNotFound
-	}
-	for _, size := range slices.Sorted(maps.Keys(l.notes)) {
-		if n := l.notes[size]; size > from && size <= to && len(n.Lines) > 1 && len(out) < most {
-			out = append(out, n.Bytes())
-		}
-	}
-	return out, nil
-}
-
-func (h *home) size(d did.DID) uint64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if l := h.logs[d]; l != nil {
-		return uint64(len(l.entries))
-	}
-	return 0
-}
-
-// witnesses says by whom the log of d was cosigned at its newest head.
-func (h *home) witnesses(d did.DID) (n int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if l := h.logs[d]; l != nil {
-		n = max(0, len(l.notes[uint64(len(l.entries))].Lines)-1)
-	}
-	return n
-}
-
-// intake
-
-func (h logsOf) Ingest(_ context.Context, p attestation.Package) (Outcome, error) {
-	h.gate("ingest")
-	note, err := attlog.ParseNote(p.Note)
-	if err != nil || note.Org != p.Did {
-		return False, fmt.Errorf("note: %v", err)
-	}
-	k, ok := h.key(p.Did)
-	if !ok || note.Verify(k) != nil {
-		return Parked, nil
-	}
-	h.mu.Lock()
-	l, ok := h.logs[p.Did]
-	if !ok {
-		l = &memLog{notes: map[uint64]attlog.Note{}}
-		h.logs[p.Did] = l
-	}
-	o, err := l.ingest(p, note)
-	if o == Taken {
-		for _, e := range p.Entries {
-			h.named(p.Did, e)
-		}
-	}
-	h.mu.Unlock()
-	if o == Taken {
-		h.tell(p.Did, false)
-	}
-	return o, err
-}
-
-func (l *memLog) ingest(p attestation.Package, note attlog.Note) (Outcome, error) {
-	held, end := uint64(len(l.entries)), p.From+uint64(len(p.Entries))
-	if end <= held {
-		return Held, nil
-	}
-	if p.From > held {
-		return Behind, nil
-	}
-	edge, err := attlog.ReadRange(0, held, l)
-	if err != nil {
-		return 0, err
-	}
-	fresh := p.Entries[held-p.From:]
-	for _, e := range fresh {
-		if err := edge.Append(e.Hash()); err != nil {
-			return 0, err
-		}
-	}
-	rest, err := attlog.ParseRange(end, note.Head.Size, p.Rest)
-	if err != nil {
-		return False, err
-	}
-	if err := edge.Join(rest); err != nil {
-		return False, err
-	}
-	if root, err := edge.Root(); err != nil || root != note.Head.Root {
-		return False, fmt.Errorf("root %v, %v", root, err)
-	}
-	for _, e := range fresh {
-		l.add(e)
-	}
-	if end == note.Head.Size {
-		l.note = note.Bytes()
-		l.merge(note)
-	}
-	return Taken, nil
-}
-
-// named notes what an entry says is missing here. h.mu is held.
-func (h *home) named(d did.DID, e attestation.Entry) {
-	_, ev, err := e.Envelope()
-	if err != nil {
-		h.t.Errorf("entry: %v", err)
-		return
-	}
-	if !ev.Body.IsZero() && h.things[ev.Body] == nil {
-		h.missing[ev.Body] = Want{ID: ev.Body, From: d, Body: true}
-	}
-	for _, id := range ev.Refs {
-		if h.things[id] == nil {
-			h.missing[id] = Want{ID: id, From: d}
-		}
-	}
-}
-
-// merge keeps the log's line and each witness's earliest one.
-func (l *memLog) merge(n attlog.Note) bool {
-	old, ok := l.notes[n.Head.Size]
-	if !ok {
-		old = attlog.Note{Org: n.Org, Head: n.Head}
-	}
-	all := old.With(n.Lines...)
-	slices.SortFunc(all.Lines, func(a, b attlog.Line) int {
-		_, aw := a.Witness()
-		_, bw := b.Witness()
-		switch {
-		case aw != bw && !aw:
-			return -1
-		case aw != bw:
-			return 1
-		}
-		return cmp.Or(cmp.Compare(a.Name, b.Name), slices.Compare(a.Sig, b.Sig)) // the time is what Sig begins with
-	})
-	all.Lines = slices.CompactFunc(all.Lines, func(a, b attlog.Line) bool { return a.Name == b.Name })
-	l.notes[n.Head.Size] = all
-	if n.Head.Size == uint64(len(l.entries)) {
-		l.note = all.Bytes()
-	}
-	return string(all.Bytes()) != string(old.Bytes())
-}
-
-func (h logsOf) Merge(_ context.Context, d did.DID, b []byte) (Outcome, error) {
-	n, err := attlog.ParseNote(b)
-	if err != nil || n.Org != d {
-		return False, fmt.Errorf("note: %v", err)
-	}
-	k, ok := h.key(d)
-	if !ok || n.Verify(k) != nil {
-		return Parked, nil
-	}
-	good, _ := n.Cosignatures(func(w did.DID) []did.PublicKey {
-		k, _ := h.key(w)
-		return []did.PublicKey{k}
-	})
-	own, _ := n.LogLine(k)
-	n.Lines = []attlog.Line{own}
-	for _, c := range good {
-		n.Lines = append(n.Lines, c.Line)
-	}
-	h.mu.Lock()
-	l := h.logs[d]
-	if l == nil || n.Head.Size > uint64(len(l.entries)) {
-		h.mu.Unlock()
-		return Behind, nil
-	}
-	if root, err := attlog.RootAt(n.Head.Size, l); err != nil || root != n.Head {
-		h.mu.Unlock()
-		return Forked, fmt.Errorf("root %v, %v", root, err)
-	}
-	news := l.merge(n)
-	h.mu.Unlock()
-	if !news {
-		return Held, nil
-	}
-	h.tell(d, false)
-	return Taken, nil
-}
-
-func (h logsOf) Edge(d did.DID) attlog.Range {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	l := h.logs[d]
-	if l == nil {
-		return attlog.NewRange(0)
-	}
-	r, err := attlog.ReadRange(0, uint64(len(l.entries)), l)
-	if err != nil {
-		panic(err)
-	}
-	return r
-}
-
-func (h logsOf) HeadKeys(d did.DID) []did.PublicKey {
-	if k, ok := h.key(d); ok {
-		return []did.PublicKey{k}
-	}
-	return nil
-}
-
-// say appends own events, signs the head and tells the node.
-func (h *home) say(prompt bool, events ...attestation.Event) {
-	h.t.Helper()
-	ctx := context.Background()
-	h.mu.Lock()
-	l := h.logs[h.me]
-	for _, ev := range events {
-		ev.At, ev.Kid, ev.Org, ev.Data = envelope.TimeOf(time.Now()), h.sign.Public().Multikey(), h.me, envelope.Raw("{}")
-		ev.Nonce, ev.Type = "oKCgoKCgoKCgoKCgoKCgoA", cmp.Or(ev.Type, "test.said")
-		if ev.Subject == "" {
-			ev.Subject = envelope.IDOf(fmt.Appendf(nil, "%d", len(l.entries))).String()
-		}
-		env, err := envelope.Seal(ctx, ev, h.sign)
-		if err != nil {
-			h.t.Fatal(err)
-		}
-		e, err := attestation.EntryOf(env)
-		if err != nil {
-			h.t.Fatal(err)
-		}
-		l.add(e)
-	}
-	head, err := attlog.RootAt(uint64(len(l.entries)), l)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	n, err := attlog.Sign(ctx, h.sign, h.me, head)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	l.note = n.Bytes()
-	l.merge(n)
-	h.mu.Unlock()
-	h.tell(h.me, prompt)
-}
-
-func some(n int) []attestation.Event { return make([]attestation.Event, n) }
-
-// witnessing
-
-type witnessingOf struct{ *home }
-
-func (h witnessingOf) Cosign(ctx context.Context, w did.DID) error {
-	h.mu.Lock()
-	l, node := h.logs[h.me], h.node
-	n, ok := l.notes[uint64(len(l.entries))]
-	h.mu.Unlock()
-	if !ok {
-		return nil
-	}
-	req := attlog.Request{Note: attlog.Note{Org: n.Org, Head: n.Head, Lines: n.Lines[:1]}}
-	status, body, err := node.Cosign(ctx, w, req.Bytes())
-	if err != nil {
-		return err
-	}
-	if status != attlog.StatusCosigned {
-		return fmt.Errorf("status %d", status)
-	}
-	lines, err := attlog.ParseLines(string(body))
-	if err != nil {
-		return err
-	}
-	_, err = logsOf(h).Merge(ctx, h.me, req.Note.With(lines...).Bytes())
-	return err
-}
-
-func (h witnessingOf) Answer(ctx context.Context, d did.DID, request []byte) (int, []byte, error) {
-	req, err := attlog.ParseRequest(request)
-	if err != nil || req.Note.Org != d {
-		return attlog.StatusMalformed, nil, nil
-	}
-	line, err := attlog.Cosign(ctx, h.sign, h.me, req.Note, time.Now())
-	if err != nil {
-		return 0, nil, err
-	}
-	_, err = logsOf(h).Merge(ctx, d, req.Note.With(line).Bytes())
-	return attlog.StatusCosigned, []byte(line.String()), err
-}
-
 // objects
 
 type objectsOf struct{ *home }
@@ -801,4 +482,17 @@ func (h lenderOf) Serve(_ context.Context, from did.DID, frame []byte, send func
 	h.served = append(h.served, from.String()+" "+string(frame))
 	h.mu.Unlock()
 	return send([]byte("lent " + string(frame)))
+}
+
+// nowhere is a Transport that carries nothing.
+type nowhere struct{}
+
+func (nowhere) Publish(context.Context, federation.Topic, []byte) error { return federation.ErrStopped }
+func (nowhere) Open(context.Context, federation.PeerID, federation.Protocol) (federation.Stream, error) {
+	return nil, federation.ErrUnreachable
+}
+func (nowhere) Admit(context.Context, []federation.Peer) error { return nil }
+func (nowhere) Run(ctx context.Context, _ federation.Handler) error {
+	<-ctx.Done()
+	return nil
 }

@@ -1,6 +1,7 @@
 package gossip
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -154,6 +155,7 @@ func (n *Node) admit(ctx context.Context) error {
 // admitLoop follows the charter and the bindings.
 func (n *Node) admitLoop(ctx context.Context, changed <-chan struct{}) {
 	head, _ := n.cfg.Members.Head()
+	bound := n.ownBinding(ctx)
 	for {
 		select {
 		case <-ctx.Done():
@@ -164,35 +166,47 @@ func (n *Node) admitLoop(ctx context.Context, changed <-chan struct{}) {
 		if err := n.admit(ctx); err != nil {
 			n.cfg.Log.WarnContext(ctx, "admitting peers", "err", err)
 		}
-		next, ok := n.cfg.Members.Head()
-		if ok && next.Charter != head.Charter {
-			n.announce(ctx, head.Charter.Seq, next.Charter.Seq)
+		next, _ := n.cfg.Members.Head()
+		mine := n.ownBinding(ctx)
+		if next.Charter != head.Charter {
+			n.announce(ctx, head.Charter.Seq)
 			n.beats.give()
 			n.kickAll()
 		}
-		head = next
+		if len(mine) > 0 && (next.Charter != head.Charter || !bytes.Equal(mine, bound)) {
+			n.publish(ctx, federation.TopicFederation, mine)
+		}
+		head, bound = next, mine
 		n.rejudge(ctx)
 	}
 }
 
-// announce gossips what changed in the federation: new charters and the own
-// binding. Who does not hear it finds it in the next sync.
-func (n *Node) announce(ctx context.Context, from, to uint64) {
-	list, err := n.cfg.Charters.After(ctx, from)
-	if err != nil || to <= from {
-		list = nil
-	}
-	all, err := n.cfg.Bindings.All(ctx)
-	if err == nil {
-		for _, e := range all {
-			if b, err := envelope.Decode[federation.Binding](e); err == nil && b.Org == n.cfg.Me {
-				list = append(list, e)
-			}
-		}
+// announce gossips new charters. Who does not hear of them finds them in the
+// next sync.
+func (n *Node) announce(ctx context.Context, after uint64) {
+	list, err := n.cfg.Charters.After(ctx, after)
+	if err != nil {
+		n.cfg.Log.WarnContext(ctx, "charters not announced", "err", err)
+		return
 	}
 	for _, e := range list {
 		n.publish(ctx, federation.TopicFederation, e.DSSE())
 	}
+}
+
+// ownBinding is the newest own binding as it travels; nil where there is none.
+func (n *Node) ownBinding(ctx context.Context) (newest []byte) {
+	all, err := n.cfg.Bindings.All(ctx)
+	if err != nil {
+		return nil
+	}
+	serial := uint64(0)
+	for _, e := range all {
+		if b, err := envelope.Decode[federation.Binding](e); err == nil && b.Org == n.cfg.Me && b.Serial > serial {
+			serial, newest = b.Serial, e.DSSE()
+		}
+	}
+	return newest
 }
 
 // publish hands a message to the transport; one that is too large or meets a

@@ -249,7 +249,7 @@ func TestRogueOpeners(t *testing.T) {
 		{"sync: a frame over the cap", federation.ProtocolSync, raw([]byte{0x81, 0x80, 0x80, 0x01})},
 		{"sync: an ask that is not canonical", federation.ProtocolSync, ask(`{ "bindings":{"have":[]}}`)},
 		{"sync: an ask for two things", federation.ProtocolSync, ask(`{"bindings":{"have":[]},"charters":{"after":0}}`)},
-		{"sync: a range that ends before it begins", federation.ProtocolSync, ask(`{"events":{"did":"did:web:org0.example","from":2,"to":1}}`)},
+		{"sync: a range that ends before it begins", federation.ProtocolSync, ask(`{"events":{"did":"` + orgDID(0).String() + `","from":2,"to":1}}`)},
 		{"witness: garbage", federation.ProtocolWitness, raw(federation.AppendFrame(nil, []byte("x")))},
 		{"witness: silence", federation.ProtocolWitness, silent},
 		{"lend: silence", federation.ProtocolLend, silent},
@@ -308,12 +308,12 @@ func TestUnknownAsksAreAnswered(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range []struct{ ask, want string }{
-			{`{"ranges":{"at":1,"did":"did:web:org0.example","size":2}}`, `{"code":"not_found","end":true,"more":false}`},
+			{`{"ranges":{"at":1,"did":"` + orgDID(0).String() + `","size":2}}`, `{"code":"not_found","end":true,"more":false}`},
 			{`{"governance":{"have":[]}}`, `{"code":"not_found","end":true,"more":false}`},
 			{`{"object":{"id":"` + envelope.IDOf(nil).String() + `"}}`, `{"code":"not_found","end":true,"more":false}`},
-			{`{"events":{"did":"did:web:org7.example","from":0,"to":1}}`, `{"code":"not_found","end":true,"more":false}`},
-			{`{"events":{"did":"did:web:org0.example","from":0,"to":3}}`, `{"code":"stale","end":true,"more":false,"size":2}`},
-			{`{"did_log":{"after":0,"did":"did:web:org7.example"}}`, `{"end":true,"more":false}`},
+			{`{"events":{"did":"` + orgDID(7).String() + `","from":0,"to":1}}`, `{"code":"not_found","end":true,"more":false}`},
+			{`{"events":{"did":"` + orgDID(0).String() + `","from":0,"to":3}}`, `{"code":"stale","end":true,"more":false,"size":2}`},
+			{`{"did_log":{"after":0,"did":"` + orgDID(7).String() + `"}}`, `{"end":true,"more":false}`},
 			{`{"bodies":["` + envelope.IDOf(nil).String() + `"]}`, `{"end":true,"more":false}`},
 			{`{"charters":{"after":0}}`, `{"end":true,"more":false}`},
 		} {

@@ -64,7 +64,8 @@ type Greeter interface {
 	Hello(ctx context.Context, to did.DID) (federation.Hello, error)
 	// Shown tells of the hello of an active member's bound node. Its AboutYou
 	// may show a number of ours above what is held; that it does not is what
-	// ends the recovering state of a start.
+	// ends the recovering state of a start, before Shown returns: a beacon is
+	// made right after it.
 	Shown(ctx context.Context, by did.DID, h federation.Hello)
 }
 
