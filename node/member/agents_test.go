@@ -173,6 +173,28 @@ func TestAgentObjectsThatAreNotTaken(t *testing.T) {
 	}
 }
 
+// TestEventThatTwistsItsObject: an agent.issued that says something else than the object
+// it names makes no row.
+func TestEventThatTwistsItsObject(t *testing.T) {
+	acme := found(t, "acme", newDial())
+	a := acme.agent("research", "lend")
+	acme.project()
+	before, err := acme.row(a.Agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	twisted := a
+	twisted.Name, twisted.Serial = "root", 7
+	acme.say(acme.issued(twisted))
+	acme.project()
+	if after, err := acme.row(a.Agent); err != nil || !same(before, after) {
+		t.Errorf("row is %+v, %v, was %+v", after, err, before)
+	}
+	if _, err := acme.node.OwnAgent(self.ViewGetter(t.Context(), acme.state), "root"); !errors.Is(err, self.ErrNoAgent) {
+		t.Errorf("root is an agent: %v", err)
+	}
+}
+
 // say logs an event of a peer as it would draft it.
 func (o *org) say(d attestation.Draft) {
 	o.t.Helper()

@@ -2,9 +2,11 @@ package member
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"trustnode/did"
 	"trustnode/did/envelope"
@@ -134,6 +136,28 @@ func TestApplyNeedsAReason(t *testing.T) {
 	refusedAs(t, err, fault.Refused, "fingerprint")
 	if a, err := arbiter.Apply(ctx, file, strings.ToUpper(d.Fingerprint)); err != nil || a.ID != d.ID {
 		t.Errorf("with the fingerprint: %v, %v", a, err)
+	}
+	// What was accepted stays so when a key behind it is retired, also where no own
+	// signature vouches for it.
+	clock.turn(time.Minute)
+	if _, err := vendor.Rotate(ctx, RotateInput{Update: func(context.Context) (UpdateKeys, error) { return vendor.update, nil }, Reason: "scheduled"}); err != nil {
+		t.Fatal(err)
+	}
+	vendor.didTo(arbiter)
+	arbiter.restartKeepsHead(t)
+	// A node that meets the file only now has the same fingerprint to go by, and without
+	// any the retired key counts for nothing.
+	arbiter.stop()
+	arbiter.pins = pins.Memory()
+	if err := arbiter.state.Update(ctx, dropRow(keyHead)); err != nil {
+		t.Fatal(err)
+	}
+	arbiter.start()
+	if w, err := arbiter.Diff(ctx, file); err != nil || len(w.Signed) != 2 || !slices.Equal(w.Missing, []did.DID{vendor.did}) {
+		t.Errorf("diff: missing %v, %v", w.Missing, err)
+	}
+	if a, err := arbiter.Apply(ctx, file, d.Fingerprint); err != nil || a.ID != d.ID {
+		t.Errorf("after the rotation, with the fingerprint: %v, %v", a, err)
 	}
 }
 

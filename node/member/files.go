@@ -243,13 +243,15 @@ func who(f charter.File, res charter.Result) (signed, missing []did.DID, err err
 		return nil, nil, err
 	}
 	signed, missing = []did.DID{}, []did.DID{}
-	for _, s := range report {
-		if r, ok := head.ByKey(s.Key); ok && s.Verdict == envelope.Good && !slices.Contains(signed, r.DID) {
-			signed = append(signed, r.DID)
-		}
-	}
 	if res.Outcome != nil {
 		missing = append(missing, res.Tally.Missed()...)
+	}
+	for _, s := range report {
+		r, ok := head.ByKey(s.Key)
+		counted := ok && s.Verdict == envelope.Good && !slices.Contains(missing, r.DID) // a good one may be too late to count
+		if counted && !slices.Contains(signed, r.DID) {
+			signed = append(signed, r.DID)
+		}
 	}
 	slices.SortFunc(signed, func(a, b did.DID) int { return bytes.Compare([]byte(a.String()), []byte(b.String())) })
 	return signed, missing, nil

@@ -152,6 +152,9 @@ func TestBeaconsThatAreRefused(t *testing.T) {
 		{"of a later generation", with(issuer, func(b *federation.Beacon) { b.Generation = 2 }), ErrPending, gossip.Parked},
 	}
 	for _, c := range cases {
+		if _, err := acme.JudgeBeacon(ctx, c.e); !errors.Is(err, c.want) {
+			t.Errorf("%s: judged %v, want %v", c.name, err, c.want)
+		}
 		if err := acme.TakeBeacon(ctx, c.e); !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
 		}
