@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # The whole road, as a person walks it: two organizations lend, a third mediates, anyone
 # verifies offline. Runs in a folder of its own and leaves it behind on failure.
-#   scripts/road.sh [--bin PATH] [--dir DIR] [--port-base N] [--keep]
+#   scripts/road.sh [--bin PATH] [--dir DIR] [--ports "H1 H2 H3 P1 P2 P3"] [--keep]
+# Ports are 8501..8503 for HTTP and 8601..8603 for libp2p, or others where those are taken.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-bin= dir= base=8500 keep=
+bin= dir= ports= keep=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--bin) bin=$2; shift 2 ;;
 	--dir) dir=$2; shift 2 ;;
-	--port-base) base=$2; shift 2 ;;
+	--ports) ports=$2; shift 2 ;;
 	--keep) keep=1; shift ;;
 	*) echo "road.sh: unknown argument $1" >&2; exit 2 ;;
 	esac
@@ -60,8 +61,20 @@ code() {
 say() { printf '\n# %s\n' "$*"; }
 
 export TRUSTNODE_PASSPHRASE=correct-horse-battery
-h1=$((base + 1)) h2=$((base + 2)) h3=$((base + 3))
-p1=$((base + 101)) p2=$((base + 102)) p3=$((base + 103))
+# taken PORT… says whether something listens on one of the ports of this machine.
+taken() {
+	local p
+	for p in "$@"; do
+		if (exec 3<>"/dev/tcp/127.0.0.1/$p") 2>/dev/null; then return 0; fi
+	done
+	return 1
+}
+[ -n "$ports" ] || ports="8501 8502 8503 8601 8602 8603"
+while taken $ports; do
+	base=$((12000 + RANDOM % 18000)) # below the ports that systems give to outgoing connections
+	ports="$((base + 1)) $((base + 2)) $((base + 3)) $((base + 101)) $((base + 102)) $((base + 103))"
+done
+read -r h1 h2 h3 p1 p2 p3 <<<"$ports"
 
 say "three organizations"
 trustnode init --data acme    --name "Acme Finance" --domain acme.example    --http 127.0.0.1:$h1 --p2p /ip4/127.0.0.1/tcp/$p1

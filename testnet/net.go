@@ -13,10 +13,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -58,7 +60,7 @@ func New(dir string, log *slog.Logger) *Net {
 
 // Add creates an organization: identity, keys, data directory. It does not run yet.
 func (n *Net) Add(ctx context.Context, name, title, domain string) (*Org, error) {
-	ports, err := freePorts(2)
+	ports, err := FreePorts(2)
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +77,12 @@ func (n *Net) Add(ctx context.Context, name, title, domain string) (*Org, error)
 	return o, nil
 }
 
-// freePorts finds TCP ports that are free now.
-func freePorts(n int) ([]int, error) {
+// Ports that nodes of a test get: below those that systems give to outgoing connections,
+// so that a node which starts again finds its port free.
+const firstPort, lastPort = 12000, 30000
+
+// FreePorts finds TCP ports of loopback on which nothing listens now.
+func FreePorts(n int) ([]int, error) {
 	var out []int
 	var held []net.Listener
 	defer func() {
@@ -84,13 +90,17 @@ func freePorts(n int) ([]int, error) {
 			l.Close()
 		}
 	}()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	for tries := 0; len(out) < n; tries++ {
+		port := firstPort + mathrand.IntN(lastPort-firstPort)
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
-			return nil, err
+			if tries > 100*n {
+				return nil, fmt.Errorf("no free port: %w", err)
+			}
+			continue
 		}
 		held = append(held, l)
-		out = append(out, l.Addr().(*net.TCPAddr).Port)
+		out = append(out, port)
 	}
 	return out, nil
 }

@@ -16,6 +16,7 @@ var version = "dev"
 func newApp(s *streams) *cli.App {
 	app := &cli.App{
 		Name:      "trustnode",
+		Version:   version,
 		Usage:     "lend memory to partners' agents instead of copying it",
 		Reader:    s.in,
 		Writer:    s.out,
@@ -24,6 +25,10 @@ func newApp(s *streams) *cli.App {
 		ExitErrHandler: func(*cli.Context, error) {},
 		OnUsageError:   usage,
 		Action:         unknown,
+		Description: "A verb speaks to the running node of --data, or opens the directory itself when none runs.\n" +
+			"Flags stand before or after arguments; \"--\" ends them. Every verb takes --data DIR and --json.\n" +
+			"Exit codes: 0 done, 1 failed, 2 usage, 3 refused or awaiting approval, 4 does not verify.\n" +
+			"Environment: TRUSTNODE_DATA, TRUSTNODE_PASSPHRASE or TRUSTNODE_PASSPHRASE_FILE.",
 		Commands: []*cli.Command{
 			initCommand(s), runCommand(s), statusCommand(s), fedCommand(s), agentCommand(s), memoryCommand(s),
 			loanCommand(s), disputeCommand(s), trustCommand(s), eventCommand(s), didCommand(s), verifyCommand(s), testnetCommand(s), versionCommand(s),
@@ -43,8 +48,16 @@ func harden(s *streams, commands []*cli.Command) {
 			continue
 		}
 		c.Flags = append(c.Flags, commonFlags()...)
+		for _, f := range c.Flags {
+			if b, ok := f.(*cli.BoolFlag); ok {
+				b.DisableDefaultText = true
+			}
+		}
 		c.Before = func(c *cli.Context) error {
 			s.json = c.Bool("json")
+			if c.Command.ArgsUsage == "" && c.Args().Present() {
+				return &usageError{fmt.Sprintf("%s takes no argument, got %q", path(c), c.Args().First()), help(c)}
+			}
 			return nil
 		}
 	}
@@ -58,7 +71,15 @@ func commonFlags() []cli.Flag {
 	}
 }
 
-func usage(_ *cli.Context, err error, _ bool) error { return &usageError{what: err.Error()} }
+func usage(c *cli.Context, err error, _ bool) error { return &usageError{err.Error(), help(c)} }
+
+// help says where a verb is explained.
+func help(c *cli.Context) string {
+	if c.Command == nil || c.Command.HelpName == "" {
+		return "trustnode --help"
+	}
+	return c.Command.HelpName + " --help"
+}
 
 // unknown answers a group or program called without a known verb.
 func unknown(c *cli.Context) error {
@@ -77,7 +98,7 @@ func unknown(c *cli.Context) error {
 func need(c *cli.Context, names ...string) error {
 	for _, n := range names {
 		if !c.IsSet(n) || c.String(n) == "" && len(c.StringSlice(n)) == 0 {
-			return &usageError{fmt.Sprintf("--%s is missing", n), fmt.Sprintf("trustnode %s --help", path(c))}
+			return &usageError{fmt.Sprintf("--%s is missing", n), help(c)}
 		}
 	}
 	return nil
@@ -86,8 +107,11 @@ func need(c *cli.Context, names ...string) error {
 // args checks the number of arguments and returns them.
 func args(c *cli.Context, names ...string) ([]string, error) {
 	got := c.Args().Slice()
-	if len(got) != len(names) {
-		return nil, &usageError{fmt.Sprintf("%s takes %s, got %d arguments", path(c), strings.Join(names, " "), len(got)), fmt.Sprintf("trustnode %s --help", path(c))}
+	switch {
+	case len(got) < len(names):
+		return nil, &usageError{fmt.Sprintf("%s: %s is missing", path(c), names[len(got)]), help(c)}
+	case len(got) > len(names):
+		return nil, &usageError{fmt.Sprintf("%s takes %s, got %q as well", path(c), strings.Join(names, " "), got[len(names)]), "quote a text that holds spaces"}
 	}
 	return got, nil
 }

@@ -27,34 +27,62 @@ type caller struct {
 	close func() error
 }
 
-// startWait is how long a node that is just starting may take to listen.
-const startWait = 10 * time.Second
+// Times of a verb.
+const (
+	startWait = 10 * time.Second      // for a node that is just starting, or another verb that has the directory open
+	lookAgain = 50 * time.Millisecond // between two looks at who has it
+	callWait  = 30 * time.Minute      // for an answer: imports and exports take long
+)
 
-// callWait is the longest a verb waits for an answer: imports and exports take long.
-const callWait = 30 * time.Minute
-
-// open finds the node of --data. A directory that another process holds is spoken to
-// over HTTP; otherwise it is opened here.
+// open finds the node of --data. A directory that a running node holds is spoken to over
+// HTTP; one that nobody holds is opened here; one that another verb holds is waited for.
 func open(ctx context.Context, c *cli.Context) (*caller, error) {
-	dir := c.String("data")
-	cfg, err := config.Read(dir)
-	if errors.Is(err, config.ErrNoNode) {
-		return nil, fault.New(fault.NotFound, "no_node", "%s holds no node", dir).WithHint("trustnode init --data %s --name NAME --domain DOMAIN", dir)
-	}
+	cfg, err := configOf(c)
 	if err != nil {
 		return nil, err
 	}
-	if !daemon.Held(cfg.Dir) {
-		k, err := openHere(ctx, cfg)
-		if !errors.Is(err, daemon.ErrLocked) {
-			return k, err
+	for deadline := time.Now().Add(startWait); ; {
+		h, held := daemon.Held(cfg.Dir)
+		switch {
+		case !held:
+			k, err := openHere(ctx, cfg)
+			if !errors.Is(err, daemon.ErrLocked) {
+				return k, err
+			}
+		case h.HTTP != "":
+			return remote(cfg, h)
+		}
+		if time.Now().After(deadline) {
+			return nil, daemon.Locked(cfg.Dir, h)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(lookAgain):
 		}
 	}
+}
+
+// configOf reads the configuration of --data.
+func configOf(c *cli.Context) (config.Config, error) {
+	dir := c.String("data")
+	cfg, err := config.Read(dir)
+	if errors.Is(err, config.ErrNoNode) {
+		return cfg, fault.New(fault.NotFound, "no_node", "%s holds no node", dir).WithHint("trustnode init --data %s --name NAME --domain DOMAIN", dir)
+	}
+	if err != nil {
+		return cfg, fault.Wrap(fault.Invalid, "config", err)
+	}
+	return cfg, nil
+}
+
+// remote speaks to the running node h as its operator.
+func remote(cfg config.Config, h daemon.Holder) (*caller, error) {
 	token, err := os.ReadFile(filepath.Join(cfg.Dir, daemon.TokenFile))
 	if err != nil {
 		return nil, err
 	}
-	api := &httpapi.Client{Base: "http://" + cfg.HTTP, Token: strings.TrimSpace(string(token)), HTTP: &http.Client{Timeout: callWait}, StartWait: startWait}
+	api := &httpapi.Client{Base: "http://" + h.HTTP, Token: strings.TrimSpace(string(token)), HTTP: &http.Client{Timeout: callWait}}
 	return &caller{api, func() error { return nil }}, nil
 }
 

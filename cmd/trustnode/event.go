@@ -9,7 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"trustnode/node/casefile"
-	"trustnode/node/fault"
 	"trustnode/node/httpapi"
 )
 
@@ -66,7 +65,7 @@ func verifyCommand(s *streams) *cli.Command {
 func verifyFile(c *cli.Context, s *streams, name string) error {
 	f, err := os.Open(name)
 	if err != nil {
-		return fault.Wrap(fault.NotFound, "file", err)
+		return noFile(err)
 	}
 	defer f.Close()
 	r := casefile.Verify(c.Context, f, casefile.Options{Name: name, Fingerprint: c.String("fingerprint"), Strict: c.Bool("strict")})

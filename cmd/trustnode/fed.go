@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
-	"trustnode/node/fault"
 	"trustnode/node/httpapi"
 )
 
@@ -71,14 +68,14 @@ func fedCreate(c *cli.Context, s *streams) error {
 	}
 	in := httpapi.FedCreate{Name: c.String("name"), With: [][]byte{}, Mediators: [][]byte{}, Recovery: c.StringSlice("recovery")}
 	for _, f := range c.StringSlice("with") {
-		b, err := readFile(f)
+		b, err := s.read(f)
 		if err != nil {
 			return err
 		}
 		in.With = append(in.With, b)
 	}
 	for _, f := range c.StringSlice("mediator") {
-		b, err := readFile(f)
+		b, err := s.read(f)
 		if err != nil {
 			return err
 		}
@@ -104,20 +101,17 @@ func orDash(s string) string {
 }
 
 // draft reads the one file argument of a verb.
-func draft(c *cli.Context) (string, []byte, error) {
-	a, err := args(c, "DRAFT")
+func draft(c *cli.Context, s *streams, what string) (string, []byte, error) {
+	a, err := args(c, what)
 	if err != nil {
 		return "", nil, err
 	}
-	b, err := readFile(a[0])
-	if errors.Is(err, os.ErrNotExist) {
-		return "", nil, fault.New(fault.NotFound, "file", "%s does not exist", a[0])
-	}
+	b, err := s.read(a[0])
 	return a[0], b, err
 }
 
 func fedDiff(c *cli.Context, s *streams) error {
-	_, b, err := draft(c)
+	_, b, err := draft(c, s, "DRAFT")
 	if err != nil {
 		return err
 	}
@@ -146,7 +140,7 @@ func who(w writer, signed, missing []string) {
 }
 
 func fedSign(c *cli.Context, s *streams) error {
-	name, b, err := draft(c)
+	name, b, err := draft(c, s, "DRAFT")
 	if err != nil {
 		return err
 	}
@@ -171,7 +165,7 @@ func fedSign(c *cli.Context, s *streams) error {
 }
 
 func fedApply(c *cli.Context, s *streams) error {
-	_, b, err := draft(c)
+	_, b, err := draft(c, s, "FILE")
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -31,6 +30,7 @@ const (
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	std := &streams{in: stdin, out: stdout, err: stderr}
 	app := newApp(std)
 	args, err := permute(app, args)
@@ -47,10 +47,8 @@ func (e *usageError) Error() string { return e.what }
 
 // failedError carries an exit code of its own for results that are no refusal.
 type failedError struct {
-	code int
-	what string
+	code       int
+	what, hint string
 }
 
 func (e *failedError) Error() string { return e.what }
-
-var errSilent = errors.New("already reported")

@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"trustnode/node/fault"
 	"trustnode/node/httpapi"
 )
 
@@ -114,20 +112,18 @@ func memoryImport(c *cli.Context, s *streams) error {
 	if err := need(c, "agent"); err != nil {
 		return err
 	}
-	f := os.Stdin
-	if a[0] != "-" {
-		if f, err = os.Open(a[0]); err != nil {
-			return fault.Wrap(fault.NotFound, "file", err)
-		}
-		defer f.Close()
+	f, err := s.openFile(a[0])
+	if err != nil {
+		return err
 	}
+	defer f.Close()
 	return with(c, func(ctx context.Context, k *caller) error {
 		q := url.Values{"agent": {c.String("agent")}, "format": {c.String("format")}}
 		if c.IsSet("project") {
 			q.Set("project", c.String("project"))
 		}
 		var out httpapi.Imported
-		b, err := k.api.Send(ctx, "POST", "/api/v1/memory/imports?"+q.Encode(), "application/octet-stream", f)
+		b, err := k.api.Send(ctx, "POST", "/api/v1/memory/imports?"+q.Encode(), "application/octet-stream", progress(s, f))
 		if err != nil {
 			return err
 		}
@@ -138,8 +134,7 @@ func memoryImport(c *cli.Context, s *streams) error {
 			return err
 		}
 		if len(out.Rejected) > 0 {
-			s.say(fmt.Sprintf("%d lines were not taken", len(out.Rejected)), "correct the lines listed and run the same command; what is in stays in")
-			return &failedError{code: exitFailed}
+			return &failedError{exitFailed, fmt.Sprintf("%d lines were not taken", len(out.Rejected)), "correct the lines listed and run the same command; what is in stays in"}
 		}
 		return nil
 	})

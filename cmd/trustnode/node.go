@@ -1,16 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
-
-	"context"
 
 	"trustnode/node/config"
 	"trustnode/node/daemon"
@@ -32,7 +30,7 @@ func initCommand(s *streams) *cli.Command {
 			if err := need(c, "name", "domain"); err != nil {
 				return err
 			}
-			pass, err := passphrase("new passphrase of " + c.String("data"))
+			pass, err := newPassphrase("new passphrase of " + c.String("data"))
 			if err != nil {
 				return err
 			}
@@ -56,7 +54,7 @@ func runCommand(s *streams) *cli.Command {
 	return &cli.Command{Name: "run", Usage: "run the node until it is told to stop",
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "accept-unconfirmed", Usage: "sign on although no peer has confirmed what this node last signed (recorded)"}},
 		Action: func(c *cli.Context) error {
-			cfg, err := config.Read(c.String("data"))
+			cfg, err := configOf(c)
 			if err != nil {
 				return err
 			}
@@ -64,7 +62,7 @@ func runCommand(s *streams) *cli.Command {
 			if err != nil {
 				return err
 			}
-			var level slog.Level
+			var level slog.Level // config has checked the word
 			if err := level.UnmarshalText([]byte(cfg.LogLevel)); err != nil {
 				return err
 			}
@@ -162,12 +160,4 @@ func didCommand(s *streams) *cli.Command {
 			})
 		}},
 	}}
-}
-
-// readFile reads a whole input file, or standard input for "-".
-func readFile(name string) ([]byte, error) {
-	if name == "-" {
-		return os.ReadFile("/dev/stdin")
-	}
-	return os.ReadFile(name)
 }

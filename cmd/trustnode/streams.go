@@ -29,25 +29,27 @@ func (s *streams) report(err error) int {
 	}
 	var usage *usageError
 	var failed *failedError
-	var denied *fault.Denied
 	switch {
-	case errors.Is(err, errSilent):
-		return exitFailed
 	case errors.As(err, &usage):
 		s.say(usage.what, usage.hint)
 		return exitUsage
 	case errors.As(err, &failed):
-		if failed.what != "" {
-			s.say(failed.what, "")
-		}
+		s.say(failed.what, failed.hint)
 		return failed.code
-	case errors.As(err, &denied):
-		s.problem(denied)
-		s.say(denied.Error(), denied.Hint)
-		return fault.Exit(denied)
 	}
-	s.say(err.Error(), "")
-	return exitFailed
+	denied := fault.From(err)
+	if s.json {
+		s.problem(denied)
+	}
+	switch {
+	case denied.Code != fault.Internal:
+		s.say(denied.Error(), denied.Hint)
+	case denied.Detail != "": // it broke in this process
+		s.say(denied.Detail, denied.Hint)
+	default:
+		s.say(denied.Error(), "the log of the node says what broke")
+	}
+	return fault.Exit(denied)
 }
 
 func (s *streams) say(what, hint string) {
@@ -57,11 +59,14 @@ func (s *streams) say(what, hint string) {
 	}
 }
 
-// problem prints a refusal as its RFC 9457 object when --json was given.
+// problem prints a refusal as its RFC 9457 object. What broke in this process is told to
+// the person who runs it.
 func (s *streams) problem(d *fault.Denied) {
-	if s.json {
-		s.print(fault.ProblemOf(d))
+	p := fault.ProblemOf(d)
+	if p.Code == fault.Internal {
+		p.Detail = d.Detail
 	}
+	_ = s.print(p) // the sentence on err and the exit code say the same
 }
 
 // print writes v as indented JSON.
@@ -92,6 +97,21 @@ func (s *streams) write(c *cli.Context, b []byte) error {
 	}
 	return writeFile(name, b)
 }
+
+// read reads the whole file name, or standard input for "-".
+func (s *streams) read(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(s.in)
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, noFile(err)
+	}
+	return b, nil
+}
+
+// noFile refuses a file that cannot be read.
+func noFile(err error) error { return fault.Wrap(fault.NotFound, "file", err) }
 
 // writeFile replaces a file whole: a reader sees the old bytes or the new ones.
 func writeFile(name string, b []byte) error {

@@ -119,7 +119,7 @@ func (c *Client) do(ctx context.Context, method, path, kind string, body io.Read
 			return res, nil
 		}
 		if !errors.Is(err, syscall.ECONNREFUSED) || time.Now().After(deadline) || body != nil && again == nil {
-			return nil, fault.New(fault.Unavailable, "node", "%v", err).WithHint("the process that holds the data directory does not answer at %s", c.Base)
+			return nil, fault.New(fault.Unavailable, "node", "%v", err).WithHint("the node at %s did not answer; what it acknowledged is kept, so look what is there and run the same command again", c.Base)
 		}
 		select {
 		case <-ctx.Done():

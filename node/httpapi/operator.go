@@ -59,6 +59,8 @@ func (s *server) waitFor(ctx context.Context, state string, timeout time.Duratio
 		case <-ctx.Done():
 			return st, ctx.Err()
 		case <-changed:
+		case <-s.Stopping:
+			return st, nil
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

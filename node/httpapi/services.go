@@ -24,6 +24,8 @@ type Services struct {
 	Oracle *oracle.Oracle
 	Info   func() Info                                       // what the process itself knows
 	Rotate func(ctx context.Context) (member.Rotated, error) // opens the update store
+	// Stopping is closed when the node begins to stop: who waits for a state is answered. Nil: never.
+	Stopping <-chan struct{}
 }
 
 // Info is what the process knows of itself and its links.
