@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"trustnode/attestation"
+	"trustnode/attestation/trust"
 	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/mediation"
@@ -91,20 +93,32 @@ func (p *Party) sync(ctx context.Context) {
 	}
 }
 
-// hear asks the members once where no log held here has issued an agent: nothing it
-// signed can be proven without.
-func (p *Party) hear(ctx context.Context, agents ...did.DID) error {
-	for _, a := range agents {
-		org, err := p.orgOf(ctx, a)
+// hear makes sure that the issue of an agent is known here and seen by somebody outside
+// its organization: only what is anchored after that proves that its key was in force. For
+// as long as waitFor it asks the members again; what is held then decides.
+func (p *Party) hear(ctx context.Context, agent did.DID) error {
+	soon, stop := context.WithTimeout(ctx, waitFor)
+	defer stop()
+	for {
+		changed := p.n.Rec.Changed()
+		facts, err := p.gather(ctx, attestation.Query{Type: "agent.issued", Subject: agent.String()})
 		if err != nil {
 			return err
 		}
-		if org.IsZero() {
-			p.sync(ctx)
+		if slices.ContainsFunc(facts, func(f attestation.Fact) bool { _, seen := trust.When(f); return seen }) {
 			return nil
 		}
+		p.sync(soon)
+		again := time.NewTimer(hearEvery)
+		select {
+		case <-soon.Done():
+			again.Stop()
+			return ctx.Err()
+		case <-changed:
+		case <-again.C:
+		}
+		again.Stop()
 	}
-	return nil
 }
 
 // missing lists what a case names, is for this organization, and is not held here; at

@@ -33,14 +33,14 @@ func (p *Party) File(ctx context.Context, in Filing) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
-	if err := p.n.Rec.Flush(ctx); err != nil { // rows get their places
-		return View{}, err
-	}
 	l, err := p.loanOf(ctx, in.Loan)
 	if err != nil {
 		return View{}, err
 	}
-	if err := p.hear(ctx, l.Borrower, l.Lender); err != nil {
+	if err := p.hear(ctx, l.Borrower); err != nil {
+		return View{}, err
+	}
+	if err := p.n.Rec.Flush(ctx); err != nil { // rows get their places
 		return View{}, err
 	}
 	p.filing.Lock()

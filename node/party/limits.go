@@ -8,6 +8,8 @@ const (
 	// waitFor is how long a verb waits for a cosignature by somebody outside both
 	// parties, so that the next verb on another node finds what it wrote.
 	waitFor = 3 * time.Second
+	// hearEvery is how often the members are asked about an agent nobody has seen yet.
+	hearEvery = 500 * time.Millisecond
 	// maxActs caps the acts that one filing attaches: two items each, under the caps of a
 	// manifest; the bands end at 20.
 	maxActs = 1_000

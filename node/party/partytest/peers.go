@@ -172,7 +172,7 @@ func (x *Org) take(ctx context.Context, l bundle.Line) error {
 	case bundle.Row:
 		f, err := x.Rec.Fact(ctx, l.Event)
 		if err != nil {
-			return nil //nolint:nilerr // its event is not here yet
+			return nil // its event is not here yet
 		}
 		var d attestation.AuditRows
 		if err := f.Event.Body().Decode(&d); err != nil {
