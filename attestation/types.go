@@ -86,7 +86,7 @@ func data[T any]() func() any { return func() any { return new(T) } }
 
 var rules = []Rule{
 	{"key.rotated", SubjectDID, nil, data[KeyRotated](), NoBody, "", ReadersNone, Barrier | Prompt | Always, "a new version of the organization's keys is in force from here"},
-	{"agent.issued", SubjectDID, []string{"agent object"}, data[AgentIssued](), NoBody, "", ReadersNone, 0, "an agent acts for the organization"},
+	{"agent.issued", SubjectDID, []string{"agent object"}, data[AgentIssued](), NoBody, "", ReadersNone, Prompt, "an agent acts for the organization"},
 	{"agent.revoked", SubjectDID, []string{"agent object"}, data[AgentRevoked](), NoBody, "", ReadersNone, Barrier | Prompt | Always, "an agent no longer acts for the organization"},
 	{"charter.signed", SubjectID, []string{"charter body"}, data[CharterSigned](), NoBody, "", ReadersNone, 0, "the organization signed a charter"},
 	{"log.opened", NoSubject, nil, data[LogOpened](), NoBody, "", ReadersNone, Sequencer, "the log begins"},
