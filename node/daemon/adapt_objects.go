@@ -107,6 +107,9 @@ func (a objects) Take(ctx context.Context, _ did.DID, l bundle.Line) (gossip.Out
 
 func (a objects) takeBody(ctx context.Context, b []byte) (gossip.Outcome, error) {
 	_, err := a.n.self.Rec.PutBody(ctx, b)
+	if errors.Is(err, attestation.ErrNotFound) {
+		err = a.n.party.Keep(ctx, b) // no event names it; an exhibit or a ruling may
+	}
 	switch {
 	case err == nil:
 		return gossip.Taken, nil
@@ -197,15 +200,25 @@ func (a objects) takeSigned(ctx context.Context, e envelope.Envelope) (gossip.Ou
 	return a.put(ctx, library.Object{ID: e.ID(), What: what, Bytes: e.DSSE()})
 }
 
-// Wants lists bodies that events name and objects that agents' events name.
+// Wants lists what is named here and not held: agent objects, exhibits and texts of own
+// cases, bodies of events.
 func (a objects) Wants(ctx context.Context, max int) ([]gossip.Want, error) {
-	ids, err := a.n.member.Wants(ctx, max)
+	agents, err := a.n.member.Wants(ctx, max)
+	if err != nil {
+		return nil, err
+	}
+	exhibits, err := a.n.party.Wants(ctx, max)
 	if err != nil {
 		return nil, err
 	}
 	var out []gossip.Want
-	for id, org := range ids {
+	for id, org := range agents {
 		out = append(out, gossip.Want{ID: id, From: org})
+	}
+	for _, id := range exhibits {
+		if len(out) < max {
+			out = append(out, gossip.Want{ID: id})
+		}
 	}
 	bodies, err := a.n.self.Rec.Wanted(ctx, max)
 	if err != nil {
