@@ -11,7 +11,8 @@ import (
 )
 
 // BenchmarkFigureFold folds a month of 12,000 signals a day about one subject; its floor
-// sorts the same moments and adds them.
+// sorts the same moments and adds them. The whole answer beside it has the root over the
+// ids of all events too.
 func BenchmarkFigureFold(b *testing.B) {
 	all := make([]Signal, 360_000)
 	at := make([]int64, len(all))
@@ -24,6 +25,10 @@ func BenchmarkFigureFold(b *testing.B) {
 	p, now := v1(b), time.Unix(1_793_000_000, 0)
 	sum := int64(0)
 	fold := func() error {
+		newFolder(p, all, world, View{}, now.Unix()).dimensions(planner, line)
+		return nil
+	}
+	score := func() error {
 		Score(p, all, world, planner, View{}, now)
 		return nil
 	}
@@ -35,8 +40,10 @@ func BenchmarkFigureFold(b *testing.B) {
 		}
 		return nil
 	}
-	got, bare := benchtest.Turns(b, 15, 1, fold, floor)
+	got, bare := benchtest.Work(b, 15, fold, floor)
 	benchtest.Latency(b, "trust: fold of 360,000 signals", got, bare, "sort + add", benchtest.Target{Ratio: 4, P50: 60 * time.Millisecond})
+	whole, part := benchtest.Work(b, 5, score, fold)
+	benchtest.Latency(b, "trust: answer over 360,000 signals", whole, part, "that fold", benchtest.Target{Ratio: 1.5})
 	if sum == 0 {
 		b.Fatal("nothing was added")
 	}

@@ -1,9 +1,14 @@
 package trust
 
 import (
+	"bytes"
+	"cmp"
+	"slices"
 	"sort"
+	"strings"
 
 	"trustnode/did"
+	"trustnode/did/envelope"
 )
 
 // Windows of the design, in seconds.
@@ -80,7 +85,9 @@ func sorted(in []Signal, asOf int64) []Signal {
 			out = append(out, s)
 		}
 	}
-	sort.Slice(out, func(i, j int) bool { return less(out[i], out[j]) })
+	if !slices.IsSortedFunc(out, compare) { // a folder's own signals are
+		slices.SortFunc(out, compare)
+	}
 	n := 0
 	for i := range out {
 		if i > 0 && sameSignal(out[i], out[n-1]) {
@@ -92,23 +99,23 @@ func sorted(in []Signal, asOf int64) []Signal {
 	return out[:n]
 }
 
-func less(a, b Signal) bool {
-	if a.At != b.At {
-		return a.At < b.At
+// compare orders signals; each member after the first decides rarely.
+func compare(a, b Signal) int {
+	if c := cmp.Compare(a.At, b.At); c != 0 {
+		return c
 	}
-	if x, y := a.ID.String(), b.ID.String(); x != y {
-		return x < y
+	if c := compareIDs(a.ID, b.ID); c != 0 {
+		return c
 	}
-	if a.Code != b.Code {
-		return a.Code < b.Code
-	}
-	if x, y := a.Subject.String(), b.Subject.String(); x != y {
-		return x < y
-	}
-	if a.Part != b.Part {
-		return a.Part < b.Part
-	}
-	return a.Severity < b.Severity
+	return cmp.Or(cmp.Compare(a.Code, b.Code), strings.Compare(a.Subject.String(), b.Subject.String()),
+		cmp.Compare(a.Part, b.Part), cmp.Compare(a.Severity, b.Severity))
+}
+
+// compareIDs orders ids as their texts are ordered: all have one length, and base58btc
+// keeps the order of the bytes.
+func compareIDs(a, b envelope.ID) int {
+	x, y := a.Sum(), b.Sum()
+	return bytes.Compare(x[:], y[:])
 }
 
 func sameSignal(a, b Signal) bool {

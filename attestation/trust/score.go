@@ -2,7 +2,6 @@ package trust
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"trustnode/attestation/log"
@@ -114,7 +113,7 @@ func root(mine []Signal) envelope.ID {
 	for _, s := range mine {
 		ids = append(ids, s.ID)
 	}
-	slices.SortFunc(ids, func(a, b envelope.ID) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(ids, compareIDs)
 	return log.RootOf(log.IDLeaves(slices.Compact(ids)))
 }
 

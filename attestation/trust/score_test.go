@@ -3,6 +3,7 @@ package trust
 import (
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -231,5 +232,27 @@ func BenchmarkFold360000(b *testing.B) {
 	p := v1(b)
 	for b.Loop() {
 		Score(p, all, world, planner, View{}, time.Unix(1_793_000_000, 0))
+	}
+}
+
+func TestIDsAreOrderedAsTheirTexts(t *testing.T) {
+	ids := []envelope.ID{{}}
+	for i := range 300 {
+		ids = append(ids, envelope.IDOf([]byte{byte(i), byte(i >> 8)}))
+	}
+	for _, edge := range []byte{0, 1, 0x7f, 0x80, 0xff} {
+		var sum [32]byte
+		for i := range sum {
+			sum[i] = edge
+		}
+		sum[31]++
+		ids = append(ids, envelope.IDFromSum(sum))
+	}
+	for _, a := range ids {
+		for _, b := range ids {
+			if got, want := compareIDs(a, b), strings.Compare(a.String(), b.String()); got != want {
+				t.Fatalf("%s and %s: got %d, want %d", a, b, got, want)
+			}
+		}
 	}
 }
