@@ -1,0 +1,5 @@
+//go:build race
+
+package lender
+
+const raceEnabled = true
