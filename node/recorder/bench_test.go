@@ -2,12 +2,20 @@ package recorder_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
+	"trustnode/attestation"
 	"trustnode/attestation/audit"
 	"trustnode/did/envelope"
+	"trustnode/node/recorder"
 	"trustnode/node/store"
+	"trustnode/scripts/benchtest"
 )
 
 // BenchmarkLoneEvent is one event from its decision to a signed head, on disk.
@@ -73,4 +81,198 @@ func BenchmarkRows(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(rows), "ns/row")
+}
+
+// running opens a node on disk with its log running, until the benchmark ends.
+func runOnDisk(b *testing.B, dir string) *node {
+	b.Helper()
+	n, done, err := onDisk(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { n.Run(ctx); close(ended) }()
+	b.Cleanup(func() { cancel(); <-ended; done() })
+	return n
+}
+
+// peerOnDisk opens a node on disk, of an organization that knows another one's keys.
+func peerOnDisk(b *testing.B, other *party) *node {
+	b.Helper()
+	p := newParty("beta", 0x21)
+	n := newNode(b, p, knows(p, other))
+	var err error
+	for name, db := range map[string]*store.DB{"state": &n.state, "audit": &n.audit} {
+		if *db, err = store.OpenBadger(filepath.Join(b.TempDir(), name), slog.New(slog.DiscardHandler)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Cleanup(func() { n.state.Close(); n.audit.Close() })
+	n.start(b)
+	return n
+}
+
+// syncedAppends returns a function that appends to a file and syncs it, times over.
+func syncedAppends(b *testing.B, times int) func() error {
+	b.Helper()
+	f, err := os.Create(filepath.Join(b.TempDir(), "bare"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { f.Close() })
+	row := make([]byte, 700)
+	return func() error {
+		for range times {
+			if _, err := f.Write(row); err != nil {
+				return err
+			}
+			if err := f.Sync(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// BenchmarkFigureLoneEvent is an event alone, from its decision to a signed head.
+func BenchmarkFigureLoneEvent(b *testing.B) {
+	n := runOnDisk(b, b.TempDir())
+	ctx, i := b.Context(), 0
+	lone := func() error {
+		i++
+		var id envelope.ID
+		err := n.state.Update(ctx, func(tx store.Tx) (err error) {
+			id, err = n.Event(tx, plain(i))
+			return err
+		})
+		if err == nil {
+			_, err = n.WaitLogged(ctx, id)
+		}
+		return err
+	}
+	got, floor := benchtest.Turns(b, 500, 1, lone, syncedAppends(b, 3))
+	benchtest.Latency(b, "log: lone event to logged", got, floor, "three synced appends", benchtest.Target{P50: 5 * time.Millisecond, P99: 15 * time.Millisecond})
+}
+
+// BenchmarkFigureRows is rows of 600 bytes from their decision into the audit database
+// under a signed head, for each second of one core; the floor hashes and writes the same
+// bytes once, in transactions of the same size.
+func BenchmarkFigureRows(b *testing.B) {
+	const batch, batches = 1024, 24
+	n := runOnDisk(b, b.TempDir())
+	ctx, rows := b.Context(), 0
+	body := func() []byte {
+		rows++
+		return fmt.Appendf(nil, `{"n":%d,"op":"read","pad":"%0550d","salt":"s"}`, rows, rows)
+	}
+	start := benchtest.CPU()
+	for range batches {
+		err := n.state.Update(ctx, func(tx store.Tx) error {
+			for range batch {
+				if _, err := n.Row(tx, audit.Row{Kind: "read", Keys: []string{"perm"}, Body: body()}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := n.Flush(ctx); err != nil {
+		b.Fatal(err)
+	}
+	got := float64(rows) / (benchtest.CPU() - start).Seconds()
+
+	db, err := store.OpenBadger(b.TempDir(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	start, rows = benchtest.CPU(), 0
+	for range batches {
+		err := db.Update(ctx, func(tx store.Tx) error {
+			for range batch {
+				v := body()
+				sum := sha256.Sum256(v)
+				if err := tx.Set(sum[:], v); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	floor := float64(rows) / (benchtest.CPU() - start).Seconds()
+	benchtest.Rate(b, "log: own rows under signed heads, per core", got, floor, "SHA-256 + batch write", benchtest.Target{Rate: 50_000})
+}
+
+// BenchmarkFigureIngest is events of a peer from their package to authored, for each
+// second of one core; the floor is one verification each.
+func BenchmarkFigureIngest(b *testing.B) {
+	const events = 10_000
+	ctx := b.Context()
+	from := runOnDisk(b, b.TempDir())
+	for i := 0; i < events; {
+		err := from.state.Update(ctx, func(tx store.Tx) error {
+			for range 1000 {
+				i++
+				if _, err := from.Event(tx, plain(i)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := from.Flush(ctx); err != nil {
+		b.Fatal(err)
+	}
+	to := peerOnDisk(b, from.p)
+	packs, total := packages(b, from)
+	start := benchtest.CPU()
+	for _, p := range packs {
+		if res, err := to.Ingest(ctx, p); err != nil || res.Verdict != recorder.Accepted {
+			b.Fatal(res.Verdict, err)
+		}
+	}
+	got := float64(total) / (benchtest.CPU() - start).Seconds()
+	if judged := to.events.Judged(from.p.did); judged != total {
+		b.Fatalf("%d events of %d are judged", judged, total)
+	}
+	for _, s := range []uint64{0, 1, total - 1} {
+		if v, err := to.events.Verdict(ctx, from.p.did, s); err != nil || !v.Counts() {
+			b.Fatal(s, v, err)
+		}
+	}
+	key, pre := from.p.current(), envelope.DataIntegrity([64]byte{1})
+	sig, err := key.Sign(ctx, pre)
+	if err != nil {
+		b.Fatal(err)
+	}
+	pub := key.Public()
+	bare, _ := benchtest.Turns(b, 3000, 1, func() error { return pub.Verify(pre.Bytes(), sig) }, func() error { return nil })
+	benchtest.Rate(b, "log: peer events to authored, per core", got, float64(time.Second)/float64(bare.P50), "Ed25519 verify", benchtest.Target{Share: 0.6, Rate: 10_000})
+}
+
+// packages returns a node's whole own log as it goes to a peer.
+func packages(b *testing.B, n *node) (out []attestation.Package, size uint64) {
+	b.Helper()
+	h, err := n.Head(b.Context(), n.p.did)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for size < h.Size {
+		p, err := n.Package(b.Context(), n.p.did, size, 1<<20)
+		if err != nil {
+			b.Fatal(err)
+		}
+		out, size = append(out, p), size+uint64(len(p.Entries))
+	}
+	return out, size
 }

@@ -145,7 +145,7 @@ type node struct {
 	stop   func() error
 }
 
-func newNode(t *testing.T, p *party, ring *world) *node {
+func newNode(t testing.TB, p *party, ring *world) *node {
 	t.Helper()
 	n := &node{p: p, ring: ring, state: store.Memory(), audit: store.Memory(), pins: pins.Memory(), news: new([]recorder.HeadNews)}
 	state, audit := n.state, n.audit // a test may put others in their place
@@ -154,7 +154,7 @@ func newNode(t *testing.T, p *party, ring *world) *node {
 }
 
 // start opens a recorder over n's databases; Run is not called.
-func (n *node) start(t *testing.T) {
+func (n *node) start(t testing.TB) {
 	t.Helper()
 	ctx := context.Background()
 	var err error
