@@ -24,6 +24,7 @@ import (
 // or to one opened in this process for the length of the command.
 type caller struct {
 	api   *httpapi.Client
+	own   bool // the directory is open in this process
 	close func() error
 }
 
@@ -63,6 +64,25 @@ func open(ctx context.Context, c *cli.Context) (*caller, error) {
 	}
 }
 
+// running waits until a node runs on --data, or until end.
+func running(c *cli.Context, end time.Time) error {
+	cfg, err := configOf(c)
+	if err != nil {
+		return err
+	}
+	for time.Now().Before(end) {
+		if h, held := daemon.Held(cfg.Dir); held && h.HTTP != "" {
+			return nil
+		}
+		select {
+		case <-c.Context.Done():
+			return c.Context.Err()
+		case <-time.After(lookAgain):
+		}
+	}
+	return nil
+}
+
 // configOf reads the configuration of --data.
 func configOf(c *cli.Context) (config.Config, error) {
 	dir := c.String("data")
@@ -83,7 +103,7 @@ func remote(cfg config.Config, h daemon.Holder) (*caller, error) {
 		return nil, err
 	}
 	api := &httpapi.Client{Base: "http://" + h.HTTP, Token: strings.TrimSpace(string(token)), HTTP: &http.Client{Timeout: callWait}}
-	return &caller{api, func() error { return nil }}, nil
+	return &caller{api: api, close: func() error { return nil }}, nil
 }
 
 // openHere opens the directory in this process, without a network.
@@ -96,7 +116,7 @@ func openHere(ctx context.Context, cfg config.Config) (*caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &caller{httpapi.InProcess(n.Handler(), n.Token()), n.Close}, nil
+	return &caller{httpapi.InProcess(n.Handler(), n.Token()), true, n.Close}, nil
 }
 
 // call sends in as JSON and reads the answer into out; nil means none.

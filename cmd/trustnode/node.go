@@ -12,7 +12,6 @@ import (
 
 	"trustnode/node/config"
 	"trustnode/node/daemon"
-	"trustnode/node/fault"
 	"trustnode/node/httpapi"
 )
 
@@ -77,27 +76,41 @@ func statusCommand(s *streams) *cli.Command {
 			&cli.StringFlag{Name: "wait", Usage: "wait until the node is in `STATE`, e.g. fresh"},
 			&cli.DurationFlag{Name: "timeout", Usage: "how long to wait", Value: 30 * time.Second},
 		},
-		Action: func(c *cli.Context) error {
-			return with(c, func(ctx context.Context, k *caller) error {
-				q := url.Values{}
-				if c.IsSet("wait") {
-					q.Set("wait", c.String("wait"))
-					q.Set("timeout_s", fmt.Sprint(int(c.Duration("timeout").Seconds())))
-				}
-				var st httpapi.Status
-				if err := k.call(ctx, "GET", "/api/v1/status?"+q.Encode(), nil, &st); err != nil {
-					return err
-				}
-				if err := s.result(st, func(w writer) { printStatus(w, st) }); err != nil {
-					return err
-				}
-				if want := c.String("wait"); want != "" && st.State != want {
-					return fault.New(fault.Unavailable, "state", "the node is %s, not %s, after %s", st.State, want, c.Duration("timeout")).
-						WithHint("%s", strings.Join(append(st.Reasons, "trustnode status shows the peers"), "; "))
-				}
-				return nil
-			})
-		}}
+		Action: func(c *cli.Context) error { return status(c, s) }}
+}
+
+func status(c *cli.Context, s *streams) error {
+	want, end := c.String("wait"), time.Now().Add(c.Duration("timeout"))
+	st, err := statusNow(c, url.Values{})
+	for err == nil && want != "" && st.State != want && time.Now().Before(end) {
+		// The directory is not held while waiting: it is a node that is waited for.
+		if err = running(c, end); err != nil {
+			break
+		}
+		left := max(0, time.Until(end))
+		st, err = statusNow(c, url.Values{"wait": {want}, "timeout_s": {fmt.Sprint(int((left + time.Second - 1) / time.Second))}})
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.result(st, func(w writer) { printStatus(w, st) }); err != nil {
+		return err
+	}
+	if want != "" && st.State != want {
+		return &failedError{exitFailed, fmt.Sprintf("the node is %s, not %s, after %s", st.State, want, c.Duration("timeout")),
+			strings.Join(append(st.Reasons, "trustnode status shows the peers"), "; ")}
+	}
+	return nil
+}
+
+func statusNow(c *cli.Context, q url.Values) (st httpapi.Status, err error) {
+	err = with(c, func(ctx context.Context, k *caller) error {
+		if k.own {
+			q = url.Values{} // nothing changes in a directory that this process holds
+		}
+		return k.call(ctx, "GET", "/api/v1/status?"+q.Encode(), nil, &st)
+	})
+	return st, err
 }
 
 func printStatus(w writer, st httpapi.Status) {
