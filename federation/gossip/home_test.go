@@ -31,7 +31,7 @@ type home struct {
 	host envelope.Signer
 	node *Node // guarded by mu; of the present run
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards all below
 	fed     envelope.ID
 	seq     uint64
 	chain   []envelope.Envelope // accepted charters, where a test has real ones
@@ -108,15 +108,23 @@ func (h *home) bind(serial uint64) envelope.Envelope {
 
 // knows makes h know another organization as after a charter taken from a file.
 func (h *home) knows(o *home, withKeys, withBinding bool) {
+	idlog, binding := o.own()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.status[o.me] = "active"
 	if withKeys {
-		h.idlogs[o.me] = slices.Clone(o.idlogs[o.me])
+		h.idlogs[o.me] = idlog
 	}
 	if withBinding {
-		h.bound[o.me] = o.bound[o.me]
+		h.bound[o.me] = binding
 	}
+}
+
+// own returns the home's DID log and binding.
+func (h *home) own() ([]string, envelope.Envelope) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.idlogs[h.me]), h.bound[h.me]
 }
 
 func (h *home) change(f func()) {
