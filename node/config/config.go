@@ -35,6 +35,7 @@ type Config struct {
 	LogLevel string
 	SyncEvery   time.Duration // between two sync rounds with a member, before ±20 % jitter
 	RequirePact bool          // refuse cross-organization loans without a pact
+	ReadsPerS   int           // reads a second one borrower may ask for
 	CIDRs       []string      // member networks that are not rate limited per subnet
 }
 
@@ -56,6 +57,7 @@ type wire struct {
 	} `toml:"federation"`
 	Lending struct {
 		RequirePact bool `toml:"require_pact"`
+		ReadsPerS   int  `toml:"reads_per_s"`
 	} `toml:"lending"`
 	Log struct {
 		Level string `toml:"level"`
@@ -66,7 +68,11 @@ type wire struct {
 const (
 	DefaultHTTP      = "127.0.0.1:8420"
 	DefaultSyncEvery = 60 * time.Second
+	DefaultReadsPerS = 200
 )
+
+// maxReadsPerS is far above what one node answers; it only keeps a typing error out.
+const maxReadsPerS = 1_000_000
 
 // DefaultP2P is where a node listens for peers unless told otherwise.
 var DefaultP2P = []string{"/ip4/0.0.0.0/tcp/8421", "/ip4/0.0.0.0/udp/8421/quic-v1"}
@@ -163,6 +169,12 @@ func (w wire) check() (Config, error) {
 	if every < time.Second || every > time.Hour {
 		return Config{}, fmt.Errorf("federation.sync_every_s is %d, allowed are 1..3600", w.Federation.SyncEveryS)
 	}
+	if w.Lending.ReadsPerS == 0 {
+		w.Lending.ReadsPerS = DefaultReadsPerS
+	}
+	if n := w.Lending.ReadsPerS; n < 1 || n > maxReadsPerS {
+		return Config{}, fmt.Errorf("lending.reads_per_s is %d, allowed are 1..%d", n, maxReadsPerS)
+	}
 	switch w.Log.Level {
 	case "":
 		w.Log.Level = "info"
@@ -171,7 +183,7 @@ func (w wire) check() (Config, error) {
 		return Config{}, fmt.Errorf("log.level is %q, allowed are debug, info, warn, error", w.Log.Level)
 	}
 	return Config{Name: w.Name, Org: org, Contact: w.Contact, HTTP: w.HTTP.Listen, Public: w.HTTP.Public, P2P: w.P2P.Listen,
-		LogLevel: w.Log.Level, SyncEvery: every, RequirePact: w.Lending.RequirePact, CIDRs: w.Federation.CIDRs}, nil
+		LogLevel: w.Log.Level, SyncEvery: every, RequirePact: w.Lending.RequirePact, ReadsPerS: w.Lending.ReadsPerS, CIDRs: w.Federation.CIDRs}, nil
 }
 
 // Write leaves DIR/config.toml with every key explained. It refuses to replace one.

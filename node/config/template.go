@@ -33,6 +33,8 @@ cidrs = []
 [lending]
 # true: a loan to another organization needs a pact. Default false: it is issued with hygiene code H10.
 require_pact = false
+# Reads a second that one borrowing agent may ask for, 1..1000000. Default 200.
+reads_per_s = 200
 
 [log]
 # debug, info, warn or error. Default info. Lent content and keys are never logged.

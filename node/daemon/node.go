@@ -164,7 +164,7 @@ func (n *Node) openSelf(ctx context.Context) error {
 	n.sign = &signers{org: n.cfg.Org, keys: n.keys, ring: ring, db: n.state}
 	clock := self.NewClock(time.Now, time.Time{})
 	n.self = &self.Node{Org: n.cfg.Org, Name: n.cfg.Name, DB: n.state, Ring: ring, Lib: library.New(n.state), Entries: memory.New(n.state, time.Now),
-		Signers: n.sign, Peers: self.Offline{}, Clock: clock, Log: n.log}
+		Signers: n.sign, Peers: apart{n: n}, Clock: clock, Log: n.log}
 	rec, err := recorder.New(ctx, recorder.Config{Org: n.cfg.Org, State: n.state, Audit: n.audit, Events: n.events, Pins: n.pins,
 		Signer: n.sign.Issuer, SignerOf: n.sign.byKid, WitnessSigner: n.sign.witness, Ring: recorder.RingOf(ring),
 		Member: func(d did.DID) bool { return n.member != nil && n.member.IsMember(d) }, OnHead: n.onHead, Now: time.Now, Log: n.log})
@@ -198,7 +198,7 @@ func (n *Node) openUses(ctx context.Context) error {
 		return err
 	}
 	n.self.Standing = n.member
-	n.lender = lender.New(n.self, lender.Config{RequirePact: n.cfg.RequirePact})
+	n.lender = lender.New(n.self, lender.Config{RequirePact: n.cfg.RequirePact, ReadsPerSecond: n.cfg.ReadsPerS})
 	n.client = client.New(n.self, client.Config{OnEnded: n.ended})
 	n.party = party.New(n.self)
 	n.oracle = oracle.New(n.self, n.party)
