@@ -9,6 +9,7 @@ import (
 
 	"trustnode/federation/lending"
 	"trustnode/node/store"
+	"trustnode/scripts/benchtest"
 )
 
 // fillBench puts n entries into a place, 20 of them with the tag client:acme,
@@ -95,5 +96,40 @@ func BenchmarkImport(b *testing.B) {
 	rep, err := e.Import(ctx, writer(b, north, ByOperator), mcp{}, &text, ImportOptions{})
 	if err != nil || rep.Imported != b.N {
 		b.Fatal(rep.Imported, err)
+	}
+}
+
+// BenchmarkFigureFind is one scope with 20 matches among 10^4 entries beside reading its
+// matches by key, and with TRUSTNODE_BENCH_LARGE set among 10^6 beside 10^4.
+func BenchmarkFigureFind(b *testing.B) {
+	small := finder(b, 10_000)
+	got, floor := benchtest.Turns(b, 2000, 1, small.find, small.read)
+	benchtest.Latency(b, "memory: scope, 20 of 10^4 entries", got, floor, "the matches by key", benchtest.Target{P50: 150 * time.Microsecond})
+	if os.Getenv("TRUSTNODE_BENCH_LARGE") == "" {
+		return
+	}
+	large := finder(b, 1_000_000)
+	got, floor = benchtest.Turns(b, 2000, 1, large.find, small.find)
+	benchtest.Latency(b, "memory: scope, 20 of 10^6 entries", got, floor, "the same over 10^4", benchtest.Target{Ratio: 1.5})
+}
+
+type found struct{ find, read func() error }
+
+func finder(b *testing.B, n int) found {
+	b.Helper()
+	db := badgerDB(b, b.TempDir())
+	b.Cleanup(func() { db.Close() })
+	c := &clock{testNow}
+	e := New(db, c.now)
+	fillBench(b, e, c, n)
+	scope := lending.MustParse("tag:client:acme -tag:customs:hold age<90d")
+	look := func() (Found, error) { return e.Find(ctx, north, scope, Query{Limit: 20}, c.at) }
+	first, err := look()
+	if err != nil || len(first.Refs) != 20 {
+		b.Fatal(len(first.Refs), err)
+	}
+	return found{
+		find: func() error { _, err := look(); return err },
+		read: func() error { _, err := e.Render(ctx, north, first.Refs); return err },
 	}
 }
