@@ -2,37 +2,14 @@ package attestation_test
 
 import (
 	"context"
-	"crypto/ed25519"
 	"encoding/base64"
 	"testing"
 
 	"trustnode/attestation"
 	"trustnode/did"
 	"trustnode/did/envelope"
+	"trustnode/did/envelope/envelopetest"
 )
-
-// seedSigner signs with the key of a 32-byte seed.
-type seedSigner struct{ key ed25519.PrivateKey }
-
-func seeded(b byte) seedSigner {
-	seed := make([]byte, ed25519.SeedSize)
-	for i := range seed {
-		seed[i] = b
-	}
-	return seedSigner{ed25519.NewKeyFromSeed(seed)}
-}
-
-func (s seedSigner) Public() did.PublicKey {
-	k, err := did.NewEd25519(s.key.Public().(ed25519.PublicKey))
-	if err != nil {
-		panic(err)
-	}
-	return k
-}
-
-func (s seedSigner) Sign(_ context.Context, p envelope.Preimage) (did.Signature, error) {
-	return did.Signature(ed25519.Sign(s.key, p.Bytes())), nil
-}
 
 // The golden event of the format's section 2, and its private body.
 const (
@@ -62,7 +39,7 @@ func goldenDraft(t *testing.T) attestation.Event {
 }
 
 func TestGoldenEventIsRebuilt(t *testing.T) {
-	env, err := envelope.Seal(context.Background(), goldenDraft(t), seeded(0x41))
+	env, err := envelope.Seal(context.Background(), goldenDraft(t), envelopetest.Repeat(0x41))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +62,7 @@ func TestGoldenEventIsRebuilt(t *testing.T) {
 }
 
 func TestEntryAndEnvelopeConvertWithoutLoss(t *testing.T) {
-	env, err := envelope.Seal(context.Background(), goldenDraft(t), seeded(0x41))
+	env, err := envelope.Seal(context.Background(), goldenDraft(t), envelopetest.Repeat(0x41))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +91,7 @@ func TestEntryAndEnvelopeConvertWithoutLoss(t *testing.T) {
 	if e, err := attestation.EntryOf(again); err != nil || string(e) != string(entry) {
 		t.Errorf("compact form gives another entry: %v", err)
 	}
-	if _, err := envelope.Open[attestation.Event](context.Background(), back, only(seeded(0x41).Public())); err != nil {
+	if _, err := envelope.Open[attestation.Event](context.Background(), back, only(envelopetest.Repeat(0x41).Public())); err != nil {
 		t.Error(err)
 	}
 }

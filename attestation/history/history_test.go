@@ -2,7 +2,6 @@ package history_test
 
 import (
 	"context"
-	"crypto/ed25519"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -13,34 +12,18 @@ import (
 	"trustnode/attestation/history"
 	"trustnode/did"
 	"trustnode/did/envelope"
+	"trustnode/did/envelope/envelopetest"
 )
 
-type seedSigner struct{ key ed25519.PrivateKey }
+// signer names its key as events do: by its multikey text.
+type signer struct{ *envelopetest.Signer }
 
-func seeded(b byte) seedSigner {
-	seed := make([]byte, ed25519.SeedSize)
-	for i := range seed {
-		seed[i] = b
-	}
-	return seedSigner{ed25519.NewKeyFromSeed(seed)}
-}
+func seeded(b byte) signer { return signer{envelopetest.Repeat(b)} }
 
-func (s seedSigner) Public() did.PublicKey {
-	k, err := did.NewEd25519(s.key.Public().(ed25519.PublicKey))
-	if err != nil {
-		panic(err)
-	}
-	return k
-}
-
-func (s seedSigner) Sign(_ context.Context, p envelope.Preimage) (did.Signature, error) {
-	return did.Signature(ed25519.Sign(s.key, p.Bytes())), nil
-}
-
-func (s seedSigner) kid() string { return s.Public().Multikey() }
+func (s signer) kid() string { return s.Public().Multikey() }
 
 // versions is a DID log as lists of signers, one per version.
-type versions [][]seedSigner
+type versions [][]signer
 
 func name(n int) string { return fmt.Sprintf("%d-v", n+1) }
 
@@ -75,7 +58,7 @@ var (
 )
 
 // event makes an event of org signed by s.
-func event(t *testing.T, s seedSigner, typ attestation.Type, subject string, refs []envelope.ID, data any) envelope.Envelope {
+func event(t *testing.T, s signer, typ attestation.Type, subject string, refs []envelope.ID, data any) envelope.Envelope {
 	t.Helper()
 	raw, err := envelope.Marshal(data)
 	if err != nil {
@@ -91,11 +74,11 @@ func event(t *testing.T, s seedSigner, typ attestation.Type, subject string, ref
 	return env
 }
 
-func opened(t *testing.T, s seedSigner, v string) envelope.Envelope {
+func opened(t *testing.T, s signer, v string) envelope.Envelope {
 	return event(t, s, "log.opened", "", nil, attestation.LogOpened{DidVersion: v})
 }
 
-func rotated(t *testing.T, s seedSigner, d attestation.KeyRotated) envelope.Envelope {
+func rotated(t *testing.T, s signer, d attestation.KeyRotated) envelope.Envelope {
 	d.Did, d.Reason = org, "scheduled"
 	return event(t, s, "key.rotated", org.String(), nil, d)
 }
@@ -144,7 +127,7 @@ func TestPositionDecidesAroundARotation(t *testing.T) {
 	k := rotatedAt3(t, versions{{i1}, {i2}})
 	cases := []struct {
 		name  string
-		key   seedSigner
+		key   signer
 		index uint64
 		want  error
 	}{
@@ -177,7 +160,7 @@ func TestRotationsThatAreNone(t *testing.T) {
 	v := versions{{i1}, {i2}, {i3}}
 	cases := []struct {
 		name   string
-		by     seedSigner
+		by     signer
 		change func(*attestation.KeyRotated)
 		want   error
 	}{
@@ -239,7 +222,7 @@ func TestWhatAnotherLogAnchorsIsJudgedByTimes(t *testing.T) {
 	when := func(i uint64) (envelope.Time, bool) { s, ok := seen[i]; return s, ok }
 	cases := []struct {
 		name string
-		key  seedSigner
+		key  signer
 		at   int
 		want error
 	}{
