@@ -8,6 +8,7 @@ import (
 	"trustnode/attestation"
 	attlog "trustnode/attestation/log"
 	"trustnode/did"
+	"trustnode/did/envelope/envelopetest"
 )
 
 // An organization signs the head of its log, a peer cosigns it, and anyone
@@ -18,11 +19,11 @@ func Example() {
 	leaves := attlog.Leaves([][]byte{[]byte("first"), []byte("second"), []byte("third")})
 	head := attestation.Head{Size: 3, Root: attlog.RootOf(leaves)}
 
-	note, err := attlog.Sign(ctx, seeded(1), acme, head)
+	note, err := attlog.Sign(ctx, envelopetest.Repeat(1), acme, head)
 	if err != nil {
 		panic(err)
 	}
-	line, err := attlog.Cosign(ctx, seeded(2), beta, note, time.Date(2026, 12, 1, 10, 0, 0, 0, time.UTC))
+	line, err := attlog.Cosign(ctx, envelopetest.Repeat(2), beta, note, time.Date(2026, 12, 1, 10, 0, 0, 0, time.UTC))
 	if err != nil {
 		panic(err)
 	}
@@ -36,8 +37,8 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	seen, _ := proof.Note.Cosignatures(func(did.DID) []did.PublicKey { return []did.PublicKey{seeded(2).Public()} })
-	fmt.Println(proof.Check(leaves[1]), proof.Note.Verify(seeded(1).Public()))
+	seen, _ := proof.Note.Cosignatures(func(did.DID) []did.PublicKey { return []did.PublicKey{envelopetest.Repeat(2).Public()} })
+	fmt.Println(proof.Check(leaves[1]), proof.Note.Verify(envelopetest.Repeat(1).Public()))
 	fmt.Println(seen[0].Witness, "saw it by", seen[0].At)
 	fmt.Println(proof.Check(leaves[2]))
 	// Output:

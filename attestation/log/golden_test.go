@@ -2,7 +2,6 @@ package log_test
 
 import (
 	"context"
-	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
@@ -18,29 +17,8 @@ import (
 	attlog "trustnode/attestation/log"
 	"trustnode/did"
 	"trustnode/did/envelope"
+	"trustnode/did/envelope/envelopetest"
 )
-
-type seedSigner struct{ key ed25519.PrivateKey }
-
-func seeded(b byte) seedSigner {
-	seed := make([]byte, ed25519.SeedSize)
-	for i := range seed {
-		seed[i] = b
-	}
-	return seedSigner{ed25519.NewKeyFromSeed(seed)}
-}
-
-func (s seedSigner) Public() did.PublicKey {
-	k, err := did.NewEd25519(s.key.Public().(ed25519.PublicKey))
-	if err != nil {
-		panic(err)
-	}
-	return k
-}
-
-func (s seedSigner) Sign(_ context.Context, p envelope.Preimage) (did.Signature, error) {
-	return did.Signature(ed25519.Sign(s.key, p.Bytes())), nil
-}
 
 const goldenDID = "did:webvh:QmdxDqorZgv4P8j9zbcihdpgXbCF7czyzgasVGabF63Z5f:acme.example"
 
@@ -90,7 +68,7 @@ func nonceOf(b byte) string {
 func goldenLog(t *testing.T, third byte) []attestation.Entry {
 	t.Helper()
 	d := did.MustParse(goldenDID)
-	i1, i2, a := seeded(0x11), seeded(0x13), seeded(0x31)
+	i1, i2, a := envelopetest.Repeat(0x11), envelopetest.Repeat(0x13), envelopetest.Repeat(0x31)
 	kid1, kid2 := i1.Public().Multikey(), i2.Public().Multikey()
 	agent := did.MustParse("did:key:" + a.Public().Multikey())
 	rows, err := envelope.Marshal(audit.Rows{First: 1, Salt: nonceOf(0xb1), Size: 1})
@@ -108,7 +86,7 @@ func goldenLog(t *testing.T, third byte) []attestation.Entry {
 	list := []struct {
 		e    attestation.Event
 		data any
-		by   seedSigner
+		by   *envelopetest.Signer
 	}{
 		{attestation.Event{At: t1, Kid: kid1, Nonce: nonceOf(0xa0), Type: "log.opened"}, attestation.LogOpened{DidVersion: goldenV1}, i1},
 		{attestation.Event{At: t1, Kid: kid1, Nonce: nonceOf(0xa1), Type: "agent.issued", Subject: agent.String(), Refs: []envelope.ID{parseID(t, goldenAgent)}},
@@ -171,14 +149,14 @@ func goldenNote(t *testing.T) attlog.Note {
 	ctx := context.Background()
 	d := did.MustParse(goldenDID)
 	head := attestation.Head{Size: 4, Root: attlog.RootOf(leavesOf(goldenLog(t, 0xa2)))}
-	n, err := attlog.Sign(ctx, seeded(0x13), d, head)
+	n, err := attlog.Sign(ctx, envelopetest.Repeat(0x13), d, head)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Verify(seeded(0x11).Public()); err == nil {
+	if err := n.Verify(envelopetest.Repeat(0x11).Public()); err == nil {
 		t.Error("head of size 4 verifies under the retired key")
 	}
-	line, err := attlog.Cosign(ctx, seeded(0x21), did.MustParse("did:web:beta.example"), n, time.Date(2026, 12, 15, 9, 0, 6, 0, time.UTC))
+	line, err := attlog.Cosign(ctx, envelopetest.Repeat(0x21), did.MustParse("did:web:beta.example"), n, time.Date(2026, 12, 15, 9, 0, 6, 0, time.UTC))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,10 +187,10 @@ func TestGoldenNoteAndProofAreRebuilt(t *testing.T) {
 	if err := back.Check(leaves[2]); err == nil {
 		t.Error("the proof of index 1 holds for another leaf")
 	}
-	if err := back.Note.Verify(seeded(0x13).Public()); err != nil {
+	if err := back.Note.Verify(envelopetest.Repeat(0x13).Public()); err != nil {
 		t.Error(err)
 	}
-	seen, verdicts := back.Note.Cosignatures(func(did.DID) []did.PublicKey { return []did.PublicKey{seeded(0x21).Public()} })
+	seen, verdicts := back.Note.Cosignatures(func(did.DID) []did.PublicKey { return []did.PublicKey{envelopetest.Repeat(0x21).Public()} })
 	if len(seen) != 1 || seen[0].At.String() != "2026-12-15T09:00:06Z" || seen[0].Witness.String() != "did:web:beta.example" {
 		t.Errorf("cosignatures %v, verdicts %v", seen, verdicts)
 	}
@@ -227,7 +205,7 @@ func vkey(name string, alg byte, k did.PublicKey) string {
 // policy an auditor would be given.
 func TestAnOutsideToolTakesTheProof(t *testing.T) {
 	policy := fmt.Sprintf("log %s\nwitness w1 %s\ngroup g all w1\nquorum g\n",
-		vkey(goldenDID+"/log", 1, seeded(0x13).Public()), vkey("did:web:beta.example/witness", 4, seeded(0x21).Public()))
+		vkey(goldenDID+"/log", 1, envelopetest.Repeat(0x13).Public()), vkey("did:web:beta.example/witness", 4, envelopetest.Repeat(0x21).Public()))
 	pol, err := torchwood.ParsePolicy([]byte(policy))
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"trustnode/attestation"
 	attlog "trustnode/attestation/log"
 	"trustnode/did"
+	"trustnode/did/envelope/envelopetest"
 )
 
 func sha256Sum(b []byte) [32]byte { return sha256.Sum256(b) }
@@ -148,7 +149,7 @@ func TestNoteLinesAreJudgedOneByOne(t *testing.T) {
 	w := did.MustParse("did:web:beta.example")
 	keys := func(d did.DID) []did.PublicKey {
 		if d == w {
-			return []did.PublicKey{seeded(0x21).Public()}
+			return []did.PublicKey{envelopetest.Repeat(0x21).Public()}
 		}
 		return nil
 	}
@@ -157,7 +158,7 @@ func TestNoteLinesAreJudgedOneByOne(t *testing.T) {
 	bad.Sig[20] ^= 1
 	unknown := n.Lines[1]
 	unknown.Name = "did:web:gamma.example/witness"
-	later, err := attlog.Cosign(context.Background(), seeded(0x21), w, n, time.Date(2026, 12, 16, 0, 0, 0, 0, time.UTC))
+	later, err := attlog.Cosign(context.Background(), envelopetest.Repeat(0x21), w, n, time.Date(2026, 12, 16, 0, 0, 0, 0, time.UTC))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,19 +171,51 @@ func TestNoteLinesAreJudgedOneByOne(t *testing.T) {
 	if len(seen) != 1 || seen[0].At.String() != "2026-12-15T09:00:06Z" {
 		t.Errorf("cosignatures %v, wanted the earliest alone", seen)
 	}
-	if err := n.Verify(seeded(0x13).Public()); err != nil {
+	if err := n.Verify(envelopetest.Repeat(0x13).Public()); err != nil {
 		t.Errorf("a false line beside it takes the log's own with it: %v", err)
+	}
+}
+
+func TestTheLogsOwnLineIsJudgedUnderTheKeysThatMaySign(t *testing.T) {
+	own, other := envelopetest.Repeat(0x13).Public(), envelopetest.Repeat(0x11).Public()
+	forged := goldenNote(t).Lines[0]
+	forged.Sig = append([]byte(nil), forged.Sig...)
+	forged.Sig[20] ^= 1
+	short := forged
+	short.Sig = short.Sig[:63]
+	witness := goldenNote(t).Lines[1]
+	cases := []struct {
+		name  string
+		lines []attlog.Line
+		keys  []did.PublicKey
+		want  attlog.LineVerdict
+	}{
+		{"its key is among them", goldenNote(t).Lines, []did.PublicKey{other, own}, attlog.LineGood},
+		{"a false line under the key beside the true one", []attlog.Line{forged, goldenNote(t).Lines[0]}, []did.PublicKey{own}, attlog.LineGood},
+		{"a false line under the key alone", []attlog.Line{forged}, []did.PublicKey{own}, attlog.LineFalse},
+		{"a false line, and another key after it", []attlog.Line{forged}, []did.PublicKey{own, other}, attlog.LineFalse},
+		{"a signature cut short", []attlog.Line{short}, []did.PublicKey{own}, attlog.LineFalse},
+		{"another key alone", goldenNote(t).Lines, []did.PublicKey{other}, attlog.LineUnknown},
+		{"no key", goldenNote(t).Lines, nil, attlog.LineUnknown},
+		{"a witness line alone", []attlog.Line{witness}, []did.PublicKey{own}, attlog.LineUnknown},
+	}
+	for _, c := range cases {
+		n := goldenNote(t)
+		n.Lines = c.lines
+		if got := n.Under(c.keys); got != c.want {
+			t.Errorf("%s: verdict %d, want %d", c.name, got, c.want)
+		}
 	}
 }
 
 func TestTheOriginIsNoWitnessOfItself(t *testing.T) {
 	n := goldenNote(t)
-	own, err := attlog.Cosign(context.Background(), seeded(0x14), n.Org, n, time.Unix(1, 0))
+	own, err := attlog.Cosign(context.Background(), envelopetest.Repeat(0x14), n.Org, n, time.Unix(1, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen, _ := attlog.Note{Org: n.Org, Head: n.Head, Lines: []attlog.Line{own}}.Cosignatures(func(did.DID) []did.PublicKey {
-		return []did.PublicKey{seeded(0x14).Public()}
+		return []did.PublicKey{envelopetest.Repeat(0x14).Public()}
 	})
 	if len(seen) != 0 {
 		t.Errorf("counted %v", seen)
@@ -221,7 +254,7 @@ func TestNoteHasOneSpelling(t *testing.T) {
 
 func TestEachByteOfAProofCounts(t *testing.T) {
 	leaf := goldenLog(t, 0xa2)[1].Hash()
-	i2, w := seeded(0x13).Public(), seeded(0x21).Public()
+	i2, w := envelopetest.Repeat(0x13).Public(), envelopetest.Repeat(0x21).Public()
 	whole := func(b []byte) bool {
 		p, err := attlog.ParseProof(b)
 		if err != nil || p.Check(leaf) != nil || p.Note.Verify(i2) != nil {

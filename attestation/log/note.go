@@ -224,3 +224,20 @@ func (n Note) LogLine(key did.PublicKey) (Line, error) {
 	}
 	return Line{}, fmt.Errorf("%w: %s, size %d", ErrUnsigned, name, n.Head.Size)
 }
+
+// Under judges the log's own line under the keys that may sign it: LineGood
+// where it verifies under one of them, LineFalse where a line names one and
+// none verifies, else LineUnknown.
+func (n Note) Under(keys []did.PublicKey) LineVerdict {
+	name, verdict := Origin(n.Org), LineUnknown
+	for _, k := range keys {
+		if n.Verify(k) == nil {
+			return LineGood
+		}
+		hash := keyHash(name, algHead, k)
+		if slices.ContainsFunc(n.Lines, func(l Line) bool { return l.Name == name && l.Hash == hash }) {
+			verdict = LineFalse
+		}
+	}
+	return verdict
+}

@@ -2,8 +2,6 @@ package gossip
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"slices"
 	"sync"
@@ -141,7 +139,7 @@ func (n *Node) judgePackage(ctx context.Context, from federation.PeerID, head He
 	case status != "active":
 		return federation.Ignore
 	}
-	switch lineUnder(note, n.cfg.Edges.HeadKeys(p.Did)) {
+	switch note.Under(n.cfg.Edges.HeadKeys(p.Did)) {
 	case attlog.LineUnknown:
 		return n.parks(from, federation.TopicEvents, msg)
 	case attlog.LineFalse:
@@ -223,26 +221,6 @@ func news(n attlog.Note, edge attlog.Range) bool {
 		}
 	}
 	return slices.ContainsFunc(n.Lines, func(l attlog.Line) bool { _, ok := l.Witness(); return ok })
-}
-
-// lineUnder judges the log's own line of a note under the keys that may sign it.
-func lineUnder(n attlog.Note, keys []did.PublicKey) attlog.LineVerdict {
-	verdict := attlog.LineUnknown
-	for _, k := range keys {
-		if n.Verify(k) == nil {
-			return attlog.LineGood
-		}
-		if slices.ContainsFunc(n.Lines, func(l attlog.Line) bool { return l.Name == attlog.Origin(n.Org) && l.Hash == keyHash(l.Name, k) }) {
-			verdict = attlog.LineFalse
-		}
-	}
-	return verdict
-}
-
-// keyHash is the key hash of a log's line: C2SP signed-note, Ed25519.
-func keyHash(name string, k did.PublicKey) uint32 {
-	sum := sha256.Sum256(append([]byte(name+"\n\x01"), k.Raw()...))
-	return binary.BigEndian.Uint32(sum[:])
 }
 
 func (n *Node) judgeSigned(ctx context.Context, from federation.PeerID, t federation.Topic, head Head, msg []byte) federation.Verdict {
