@@ -8,10 +8,13 @@ import (
 	"trustnode/did"
 )
 
-const fingerprintPrefix = "org1"
-
-// fingerprintBytes is how much of the hash people compare: a second preimage of 160 bits is out of reach.
-const fingerprintBytes = 20
+const (
+	fingerprintPrefix = "org1"
+	// fingerprintBytes is how much of the hash people compare: a second preimage of 160 bits is out of reach.
+	fingerprintBytes = 20
+	// fingerprintText is the length of those bytes in base32: eight groups of four.
+	fingerprintText = fingerprintBytes * 8 / 5
+)
 
 var base32Lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
@@ -19,14 +22,33 @@ var base32Lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPad
 // four letters over the DID and the version at its head, the last group a
 // checksum of the others. 01, section 7; 02, section 4.
 func Fingerprint(d did.DID, version string) string {
-	sum := sha256.Sum256([]byte(d.String() + "\n" + version))
+	return Spell(fingerprintPrefix, sha256.Sum256([]byte(d.String()+"\n"+version)))
+}
+
+// Spell writes a hash as people compare it by voice: the prefix, which says of
+// what it is, eight groups of four that are its first 20 bytes in lower-case
+// base32 (RFC 4648), and a ninth that checks the others. 02, section 4.
+func Spell(prefix string, sum [sha256.Size]byte) string {
 	kept := sum[:fingerprintBytes]
-	check := sha256.Sum256(append([]byte(fingerprintPrefix), kept...))
+	check := sha256.Sum256(append([]byte(prefix), kept...))
 	text := base32Lower.EncodeToString(kept) + base32Lower.EncodeToString(check[:])[:4]
 	var b strings.Builder
-	b.WriteString(fingerprintPrefix)
+	b.WriteString(prefix)
 	for ; text != ""; text = text[4:] {
 		b.WriteString("-" + text[:4])
 	}
 	return b.String()
+}
+
+// Spelled reports whether text is what Spell writes of some hash under prefix.
+// What is mistyped is not, as its last group tells.
+func Spelled(prefix, text string) bool {
+	raw := strings.ReplaceAll(strings.TrimPrefix(text, prefix+"-"), "-", "")
+	kept, err := base32Lower.DecodeString(raw[:min(fingerprintText, len(raw))])
+	if err != nil || len(kept) != fingerprintBytes {
+		return false
+	}
+	var sum [sha256.Size]byte
+	copy(sum[:], kept)
+	return Spell(prefix, sum) == text
 }

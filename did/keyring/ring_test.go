@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -458,5 +459,29 @@ func TestFingerprint(t *testing.T) {
 	got := keyring.Fingerprint(d, "2-QmRCpJ1PuyZbtPNtd68dAS1ry9eX2zC1iLWXQczwnw77eR")
 	if want := "org1-ny24-jc3a-olhj-xfze-kjde-xrpa-xaxv-wypc-lglj"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestSpelling(t *testing.T) {
+	const worked = "fed1-cfty-5puv-redc-auo2-xlbf-5qzy-j7d6-3ghr-qhf5"
+	for name, c := range map[string]struct {
+		prefix, text string
+		want         bool
+	}{
+		"what was written":       {"fed1", worked, true},
+		"under another prefix":   {"org1", worked, false},
+		"the prefix exchanged":   {"org1", "org1" + worked[4:], false},
+		"one letter changed":     {"fed1", strings.Replace(worked, "puv", "pvv", 1), false},
+		"two groups exchanged":   {"fed1", strings.Replace(worked, "5puv-redc", "redc-5puv", 1), false},
+		"in capitals":            {"fed1", strings.ToUpper(worked), false},
+		"without dashes":         {"fed1", strings.ReplaceAll(worked, "-", ""), false},
+		"without its last group": {"fed1", worked[:len(worked)-5], false},
+		"one byte more":          {"fed1", worked + "a", false},
+		"a line break in it":     {"fed1", worked[:9] + "\n" + worked[9:], false},
+		"nothing":                {"fed1", "", false},
+	} {
+		if got := keyring.Spelled(c.prefix, c.text); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
 	}
 }
