@@ -66,9 +66,6 @@ func (l *Lender) row(tx store.Tx, rq envelope.Verified[lending.ReadRequest], ask
 	if _, err := l.n.Rec.Row(tx, row); err != nil {
 		return err
 	}
-	if err := tx.Set(idKey(keyAsked, n.RowID), []byte(rq.ID().String())); err != nil {
-		return err
-	}
 	if err := l.n.Lib.Put(tx, library.Object{ID: rq.ID(), What: "readrequest", Bytes: rq.Envelope().DSSE()}); err != nil {
 		return err
 	}

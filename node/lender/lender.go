@@ -22,9 +22,9 @@
 //	non/<borrower>/<nonce>    8 bytes of time it is forgotten, lending.NonceRecord
 //	vio/<id>/<class>          breachRow: denied acts, and which are in the log
 //	side/<row id>             lending.Side of a granted row
-//	rq/<row id>               id of the signed request the row answers
 //
-// Signed objects (permissions, revocations, requests, receipts) lie in node/library.
+// Signed objects (permissions, revocations, requests, receipts) lie in node/library; a
+// row names the request it answers.
 //
 // # What leaves no row
 //
@@ -61,7 +61,6 @@ const (
 	keyNonce  = "non/"
 	keyBreach = "vio/"
 	keySide   = "side/"
-	keyAsked  = "rq/"
 )
 
 // Lender is the lending side of one node. It is safe for concurrent use.
@@ -252,6 +251,29 @@ func anyTime(row self.AgentRow) envelope.KeySource {
 	})
 }
 
+// lenderKey returns the signer of a lending agent as last known. Whether that still is
+// its key shows in the transaction, which reads the agent's row.
+func (l *Lender) lenderKey(ctx context.Context, d did.DID) (signer, error) {
+	l.mu.Lock()
+	s, ok := l.signers[d]
+	l.mu.Unlock()
+	if ok {
+		return s, nil
+	}
+	row, err := self.Agent(self.ViewGetter(ctx, l.n.DB), d)
+	if err != nil {
+		return signer{}, err
+	}
+	return l.signer(ctx, row)
+}
+
+// forgetKey lets the signer of an agent be asked for again.
+func (l *Lender) forgetKey(d did.DID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.signers, d)
+}
+
 // signer returns the signer of an own agent with the key that its row names.
 func (l *Lender) signer(ctx context.Context, row self.AgentRow) (signer, error) {
 	l.mu.Lock()
@@ -266,6 +288,10 @@ func (l *Lender) signer(ctx context.Context, row self.AgentRow) (signer, error) 
 	}
 	if err != nil {
 		return signer{}, err
+	}
+	if kid != row.KID || key.Public() != row.Pub {
+		return signer{}, fault.New(fault.Unavailable, "no_key", "the key held here for agent %s is not the one its object names", row.Name).
+			WithHint("give the agent a new object")
 	}
 	s = signer{key, kid}
 	l.mu.Lock()

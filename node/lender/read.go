@@ -132,7 +132,7 @@ func (r *reading) attempt(ctx context.Context) (outcome, error) {
 	if m.at, m.trusted = r.l.clock(); m.at.Before(f.At) {
 		return outcome{}, lending.ErrMoved
 	}
-	key, err := r.key(ctx)
+	key, err := r.l.lenderKey(ctx, r.k.perm.Body().Lender)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -147,15 +147,6 @@ func (r *reading) attempt(ctx context.Context) (outcome, error) {
 func (r *reading) moment() moment {
 	at, trusted := r.l.clock()
 	return moment{at, trusted, lending.NewSalt()}
-}
-
-// key returns the lender's signer.
-func (r *reading) key(ctx context.Context) (signer, error) {
-	row, err := self.Agent(self.ViewGetter(ctx, r.l.n.DB), r.k.perm.Body().Lender)
-	if err != nil {
-		return signer{}, err
-	}
-	return r.l.signer(ctx, row)
 }
 
 // evaluate finds and renders what the request asks for, on one snapshot. A request that
@@ -215,6 +206,7 @@ func (r *reading) decide(ctx context.Context, tx store.Tx, f lending.Found, fail
 		return outcome{}, err
 	}
 	if lender.Pub != key.Public() || lender.KID != key.kid {
+		r.l.forgetKey(lender.Agent)
 		return outcome{}, lending.ErrMoved
 	}
 	if st.Vis, err = r.l.n.Entries.Vis(tx, r.k.place); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"trustnode/did"
 	"trustnode/did/envelope"
+	"trustnode/did/envelope/envelopetest"
 	"trustnode/did/keyring"
 	"trustnode/federation"
 	"trustnode/federation/lending"
@@ -353,6 +354,23 @@ func TestRevokedBetween(t *testing.T) {
 	_, _, err = k.read(t.Context(), k.request(t, loan))
 	refusedWith(t, err, fault.Revoked, "misuse")
 	wantTexts(t, "rows", k.rowsOf(t, loan.ID), "issue", "read granted 1", "revoke misuse", "replay denied revoked misuse")
+}
+
+// A lender whose key changed signs with the new one, and with none that is not its own.
+func TestLenderKeyChanges(t *testing.T) {
+	k := memoryKit(t)
+	k.add(t, "One.", "client:acme")
+	loan := k.issue(t, 10)
+	k.mustRead(t, k.request(t, loan))
+	next := envelopetest.Repeat(0x66)
+	rekey := func(a *self.AgentRow) { a.KID, a.Pub = next.Public().Multikey(), next.Public() }
+	k.acme.Change(t, k.research, rekey)
+	_, _, err := k.read(t.Context(), k.request(t, loan))
+	refusedWith(t, err, fault.Unavailable, "no_key")
+	k.acme.Rekey(k.research, next)
+	if _, r := k.mustRead(t, k.request(t, loan)); r.Seq != 2 || r.Kid != next.Public().Multikey() {
+		t.Errorf("got %+v", r)
+	}
 }
 
 func TestLimits(t *testing.T) {

@@ -75,6 +75,13 @@ func (n *Node) NewAgentRow(t testing.TB, name string, can ...keyring.Capability)
 		Object: v.ID(), Org: n.Org, Pub: key.Public(), Serial: 1}
 }
 
+// Rekey makes the node hold another key for an agent.
+func (n *Node) Rekey(d did.DID, key *envelopetest.Signer) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.agents[d] = key
+}
+
 // Must returns the node's time.
 func (n *Node) Must(t testing.TB) time.Time {
 	t.Helper()
