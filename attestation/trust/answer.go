@@ -164,37 +164,46 @@ func (a Answer) Public() ([]byte, error) {
 	return envelope.Marshal(public{a.AsOf, a.Charter, a.Composite, a.ConfidenceBP, a.Dimensions, a.Disputes, a.Gates, a.Lending, a.Of, a.Perspective, a.Policy, a.Root, a.Subject, a.Tier})
 }
 
-// set stores one dimension.
-func (t *Twelve) set(d Dimension, v Dim) {
+// at is the place of one dimension; nil for a name that is none.
+func (t *Twelve) at(d Dimension) *Dim {
 	switch d {
 	case Safety:
-		t.Safety = v
+		return &t.Safety
 	case Trustworthiness:
-		t.Trustworthiness = v
+		return &t.Trustworthiness
 	case Reliability:
-		t.Reliability = v
+		return &t.Reliability
 	case ScopeHonesty:
-		t.ScopeHonesty = v
+		return &t.ScopeHonesty
 	case Security:
-		t.Security = v
+		return &t.Security
 	case SelfAudit:
-		t.SelfAudit = v
+		return &t.SelfAudit
 	case Accuracy:
-		t.Accuracy = v
+		return &t.Accuracy
 	case Bond:
-		t.Bond = v
+		return &t.Bond
 	case Transparency:
-		t.Transparency = v
+		return &t.Transparency
 	case Latency:
-		t.Latency = v
+		return &t.Latency
 	case CostEfficiency:
-		t.CostEfficiency = v
+		return &t.CostEfficiency
 	case RuntimeCompliance:
-		t.RuntimeCompliance = v
+		return &t.RuntimeCompliance
 	}
+	return nil
 }
 
-// perspective names a view on the wire.
+// Of returns one dimension; the zero Dim for a name that is none.
+func (t Twelve) Of(d Dimension) Dim {
+	if x := t.at(d); x != nil {
+		return *x
+	}
+	return Dim{}
+}
+
+// String names the view as answers carry it: "federation", or the organization's DID.
 func (v View) String() string {
 	if v.Org.IsZero() {
 		return "federation"
@@ -206,35 +215,4 @@ func (v View) String() string {
 func asOfTime(t time.Time) (envelope.Time, int64) {
 	at := envelope.TimeOf(t)
 	return at, at.Time().Unix()
-}
-
-// Of returns one dimension; the zero Dim for a name that is none.
-func (t Twelve) Of(d Dimension) Dim {
-	switch d {
-	case Safety:
-		return t.Safety
-	case Trustworthiness:
-		return t.Trustworthiness
-	case Reliability:
-		return t.Reliability
-	case ScopeHonesty:
-		return t.ScopeHonesty
-	case Security:
-		return t.Security
-	case SelfAudit:
-		return t.SelfAudit
-	case Accuracy:
-		return t.Accuracy
-	case Bond:
-		return t.Bond
-	case Transparency:
-		return t.Transparency
-	case Latency:
-		return t.Latency
-	case CostEfficiency:
-		return t.CostEfficiency
-	case RuntimeCompliance:
-		return t.RuntimeCompliance
-	}
-	return Dim{}
 }

@@ -47,7 +47,7 @@ func (f *folder) dimensions(who, org did.DID) (Twelve, map[Dimension]int64) {
 		p, u := st[d], f.p.doc.UnitsPerMilli
 		value := base[d]*u + p.bonus - p.penalty
 		milli[d] = min(max(value, 0), maxMilli*u) / u
-		out.set(d, Dim{Bonus: p.bonus / u, Events: p.events, Milli: milli[d], Penalty: p.penalty / u})
+		*out.at(d) = Dim{Bonus: p.bonus / u, Events: p.events, Milli: milli[d], Penalty: p.penalty / u}
 	}
 	return out, milli
 }

@@ -48,7 +48,7 @@ type World struct {
 	Groups map[did.DID]int     // organization to affiliate group; absent: alone
 }
 
-// house is one number or DID per group of organizations that count as one.
+// sameHouse reports whether a and b are one organization, or of one affiliate group.
 func (w World) sameHouse(a, b did.DID) bool {
 	if a == b {
 		return true
