@@ -38,5 +38,4 @@ const (
 	MaxPage = 1000
 
 	nonceBytes = 16
-	bodyDepth  = 8
 )

@@ -3,6 +3,7 @@ package did
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"trustnode/did/strictjson"
@@ -186,13 +187,7 @@ func (d Document) listed(kid string, rel Relationship) (Method, error) {
 
 // Lists reports whether the relationship names the method with fragment kid. It says nothing about the method's key.
 func (d Document) Lists(kid string, rel Relationship) bool {
-	id := d.id.String() + "#" + kid
-	for _, r := range d.rels[rel] {
-		if r == id {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(d.rels[rel], d.id.String()+"#"+kid)
 }
 
 // Listed returns the absolute ids under a relationship in document order, without duplicates.

@@ -177,7 +177,12 @@ func appendText(dst []byte, s string, st style) ([]byte, string) {
 			if !st.multiline || c != '\n' && c != '\t' {
 				return dst, whatControl
 			}
-			dst = append(dst, '\\', map[byte]byte{'\n': 'n', '\t': 't'}[c])
+			if c == '\n' {
+				c = 'n'
+			} else {
+				c = 't'
+			}
+			dst = append(dst, '\\', c)
 			i++
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,22 +24,13 @@ func retirements(h didwebvh.History) map[did.PublicKey]int {
 		v, _ := h.At(n)
 		now := assertionKeys(v.Document)
 		for _, k := range listed {
-			if _, gone := out[k]; !gone && !contains(now, k) {
+			if _, gone := out[k]; !gone && !slices.Contains(now, k) {
 				out[k] = n
 			}
 		}
 		listed = now
 	}
 	return out
-}
-
-func contains(keys []did.PublicKey, k did.PublicKey) bool {
-	for i := range keys {
-		if keys[i] == k {
-			return true
-		}
-	}
-	return false
 }
 
 // assertionKeys answers the Ed25519 keys a document lists under assertionMethod.

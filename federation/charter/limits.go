@@ -1,10 +1,6 @@
 package charter
 
-import (
-	"time"
-
-	"trustnode/did/envelope"
-)
+import "time"
 
 const (
 	// MaxBody caps a charter body in bytes; growth stops at maxGrownBody, which
@@ -36,8 +32,7 @@ const (
 	maxAttestors   = 16       // attestor keys of a contract
 	minSpec        = 1        // lowest charter version
 	nonceBytes     = 16       // bytes of a nonce
-	maxEnvelope    = MaxBody*2 + envelope.MaxSignatures*512
-	maxDraftOthers = 4096 // lines of a file that are neither charter, join, binding nor DID log
+	maxDraftOthers = 4096     // lines of a file that are neither charter, join, binding nor DID log
 )
 
 const (

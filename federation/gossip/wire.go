@@ -177,7 +177,7 @@ func (a ask) check() error {
 	return nil
 }
 
-// entries makes the line of a package whose note is in the heads.
+// entriesOf makes the line of a package whose note is in the heads.
 func entriesOf(p attestation.Package, size uint64) ([]byte, error) {
 	l := entriesLine{DID: p.Did, From: p.From, Rest: attestation.FormatHashes(p.Rest), Size: size}
 	for _, e := range p.Entries {

@@ -82,11 +82,6 @@ func (n *Network) Heal(a, b federation.PeerID) {
 // Delay makes everything take d from one node to another, streams too.
 func (n *Network) Delay(d time.Duration) { n.everywhere(func(f *fault) { f.delay = d }) }
 
-// DelayFrom makes what from sends to to take d.
-func (n *Network) DelayFrom(from, to federation.PeerID, d time.Duration) {
-	n.change(pair{from, to}, func(f *fault) { f.delay = d })
-}
-
 // Drop loses each message with probability p on each link.
 func (n *Network) Drop(p float64) { n.everywhere(func(f *fault) { f.drop = p }) }
 

@@ -80,7 +80,7 @@ func member(name, text string, absent bool) []byte {
 }
 
 // Answer is an answer as a borrower reads it; nothing in it is verified until
-// Verify accepted it together with its receipt.
+// Expect.Answer accepted it together with its receipt.
 type Answer struct {
 	Entries    [][]byte // canonical bytes of each entry's view
 	Refs       []Ref    // id and revision of each, as the view states them
