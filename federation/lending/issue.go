@@ -51,39 +51,6 @@ func Lint(p Permission, s Stats, cross bool) []string {
 	return codes
 }
 
-// NearestTag returns the known tag with the fewest edits to one that nothing
-// carries, the first of equals in byte order, or "" if none is near.
-func NearestTag(tag string, known []string) string {
-	best, least := "", len(tag)/2+1
-	for _, k := range slices.Sorted(slices.Values(known)) {
-		if d := edits(tag, k); d < least {
-			best, least = k, d
-		}
-	}
-	return best
-}
-
-// edits counts insertions, deletions and replacements between two tags.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			step := diag
-			if a[i] != b[j] {
-				step++
-			}
-			diag = row[j+1]
-			row[j+1] = min(step, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
-
 // IssueRules is what the federation and the lender's operator allow.
 type IssueRules struct {
 	// Cross says that the borrower belongs to another organization; charter and

@@ -41,18 +41,6 @@ func TestLint(t *testing.T) {
 	}
 }
 
-func TestNearestTag(t *testing.T) {
-	known := []string{"terminal:south", "terminal:north", "berth:7"}
-	for tag, want := range map[string]string{"terminal:nroth": "terminal:north", "berth:8": "berth:7", "customs": "", "berth:7": "berth:7"} {
-		if got := NearestTag(tag, known); got != want {
-			t.Errorf("%s: got %q, want %q", tag, got, want)
-		}
-	}
-	if got := edits("kitten", "sitting"); got != 3 {
-		t.Errorf("edits: got %d, want 3", got)
-	}
-}
-
 func TestCheckIssue(t *testing.T) {
 	at := clock("2026-12-01T10:00:00Z")
 	golden := body[Permission](t, "permission")
