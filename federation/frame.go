@@ -18,18 +18,8 @@ func AppendFrame(dst, b []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
 }
 
-// ReadFrame reads one frame of at most max bytes. It returns io.EOF where r ends
-// between frames, io.ErrUnexpectedEOF where it ends inside one, ErrTooLarge for
-// a length over max before anything is allocated, ErrFrame for a length that is
-// not one. Memory grows with the bytes that came, not with the length claimed.
-func ReadFrame(r *bufio.Reader, max int) ([]byte, error) {
-	n, err := readLength(r, max)
-	if err != nil {
-		return nil, err
-	}
-	return readBody(r, n)
-}
-
+// readLength reads the length of a frame of at most max bytes: io.EOF where r
+// ends before it, io.ErrUnexpectedEOF inside it, ErrTooLarge, ErrFrame.
 func readLength(r io.ByteReader, max int) (int, error) {
 	var n uint64
 	for i := 0; ; i++ {
@@ -58,6 +48,8 @@ func readLength(r io.ByteReader, max int) (int, error) {
 	return int(n), nil
 }
 
+// readBody reads the n bytes of a frame. Memory grows with the bytes that came,
+// not with the length claimed.
 func readBody(r io.Reader, n int) ([]byte, error) {
 	b := make([]byte, min(n, chunk))
 	for got := 0; ; {
@@ -104,8 +96,10 @@ func newFrames(s Stream, lim Limits) *Frames {
 	return f
 }
 
-// Read returns the next frame. Errors are those of ReadFrame and of the stream;
-// ErrTooLarge also where the sum of frames is over the total of the protocol.
+// Read returns the next frame: io.EOF where the stream ends between frames,
+// io.ErrUnexpectedEOF where it ends inside one, ErrTooLarge for a length over the
+// cap of the protocol before anything is allocated, and where the sum of frames
+// is over its total, ErrFrame for a length that is not one; else the stream's.
 // After any error but io.EOF the stream is reset, so that a peer that sends
 // garbage, too much or nothing is cut at once and cannot go on sending.
 func (f *Frames) Read() ([]byte, error) {
