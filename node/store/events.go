@@ -25,12 +25,12 @@ type Events struct {
 
 	write sync.Mutex // held by whoever changes the database
 
-	mu   sync.RWMutex // guards what follows; values behind it are replaced, not changed
-	logs map[did.DID]*logState
-	nums map[uint32]did.DID
-	mark uint64
-	rows uint64 // rows ever numbered
-	cov  uint64 // of those, under an audit.rows
+	mu     sync.RWMutex // guards what follows; values behind it are replaced, not changed
+	logs   map[did.DID]*logState
+	mark   uint64
+	rows   uint64             // rows ever numbered
+	cov    uint64             // of those, under an audit.rows
+	wanted map[did.DID]uint64 // by log, the index where Wanted left off
 }
 
 var _ attestation.Store = (*Events)(nil)
@@ -48,7 +48,7 @@ type logState struct {
 
 // OpenEvents reads the heads of all logs in db.
 func OpenEvents(ctx context.Context, db DB) (*Events, error) {
-	e := &Events{db: db, logs: map[did.DID]*logState{}, nums: map[uint32]did.DID{}}
+	e := &Events{db: db, logs: map[did.DID]*logState{}, wanted: map[did.DID]uint64{}}
 	err := db.View(ctx, func(r Reader) error {
 		if err := e.loadCounts(r); err != nil {
 			return err
@@ -107,7 +107,7 @@ func (e *Events) loadLog(r Reader, name string, num uint32) error {
 	if err := s.loadNotes(r); err != nil {
 		return err
 	}
-	e.logs[d], e.nums[num] = s, d
+	e.logs[d] = s
 	return nil
 }
 

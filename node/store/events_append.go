@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -207,7 +206,6 @@ func (e *Events) adopt(a *appending) {
 	defer e.mu.Unlock()
 	a.note.adopt(&a.s)
 	e.logs[a.s.org] = &a.s
-	e.nums[a.s.num] = a.s.org
 	e.mark, e.rows, e.cov = a.mark, a.rows+uint64(len(a.b.Rows)), a.cov
 }
 
@@ -290,5 +288,3 @@ func (e *Events) CheckTail(ctx context.Context, d did.DID) error {
 		return nil
 	})
 }
-
-func cloneSeen(m map[did.DID]stair) map[did.DID]stair { return maps.Clone(m) }

@@ -13,7 +13,6 @@ import (
 //
 //	lo/<did>               number of the log
 //	or/<o>                 DID of the log
-//	ln                     number of logs
 //	he/<o>                 size 8, root 32, edge n × 32
 //	en/<o><index 8>        entry
 //	ti/<o><level 1><n 8>   tile: 1 to 256 hashes of tree level 8·level
@@ -35,7 +34,6 @@ import (
 const (
 	keyLogNumber = "lo/"
 	keyLogName   = "or/"
-	keyLogCount  = "ln"
 	keyHead      = "he/"
 	keyEntry     = "en/"
 	keyTile      = "ti/"

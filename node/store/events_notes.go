@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,6 +22,8 @@ type noteState struct {
 	newest   []byte // of a size that is held
 	cosigned []byte // of a size that is held, with at least one cosignature
 	ahead    []byte // of a size above what is held
+
+	newestSize, cosignedSize, aheadSize uint64
 }
 
 // step says that somebody cosigned this size at that time.
@@ -36,6 +39,11 @@ type stair []step
 // put returns the stair with one more cosignature, and the steps it makes
 // needless; added is false when it says nothing new.
 func (s stair) put(n step) (next stair, gone []step, added bool) {
+	if len(s) == 0 || s[len(s)-1].size < n.size && s[len(s)-1].at < n.at {
+		// The usual one. Stairs are put to by one writer at a time and only grow beyond
+		// the length anybody else sees, so the array may be shared.
+		return append(s, n), nil, true
+	}
 	for _, o := range s {
 		if o.size >= n.size && o.at <= n.at {
 			return s, nil, false
@@ -87,16 +95,16 @@ func (s *logState) loadNotes(r Reader) error {
 // with returns the state once a note of size is held; notes come in any order.
 func (n noteState) with(note []byte, size, held uint64) noteState {
 	if size > held {
-		if size >= noteSize(n.ahead) {
-			n.ahead = note
+		if size >= n.aheadSize {
+			n.ahead, n.aheadSize = note, size
 		}
 		return n
 	}
-	if size >= noteSize(n.newest) {
-		n.newest = note
+	if size >= n.newestSize {
+		n.newest, n.newestSize = note, size
 	}
-	if isCosigned(note) && size >= noteSize(n.cosigned) {
-		n.cosigned = note
+	if size >= n.cosignedSize && isCosigned(note) {
+		n.cosigned, n.cosignedSize = note, size
 	}
 	return n
 }
@@ -122,7 +130,6 @@ type noteChange struct {
 	add  map[did.DID]step
 	gone map[did.DID][]step
 	next map[did.DID]stair
-	was  noteState
 	held uint64
 }
 
@@ -136,9 +143,9 @@ func (s *logState) noteChange(note []byte, seen []attestation.Seen) (noteChange,
 	if n.Org != s.org {
 		return noteChange{}, fmt.Errorf("note of %s in the log of %s", n.Org, s.org)
 	}
-	c := noteChange{note: note, size: n.Head.Size, was: s.notes, held: s.head.Size, add: map[did.DID]step{}, gone: map[did.DID][]step{}, next: cloneSeen(s.seen)}
-	if last := s.notes.newest; last != nil && !isCosigned(last) && noteSize(last) < c.size && c.size <= c.held {
-		c.drop = noteSize(last)
+	c := noteChange{note: note, size: n.Head.Size, held: s.head.Size, add: map[did.DID]step{}, gone: map[did.DID][]step{}, next: maps.Clone(s.seen)}
+	if last := s.notes; last.newest != nil && !isCosigned(last.newest) && last.newestSize < c.size && c.size <= c.held {
+		c.drop = last.newestSize
 	}
 	for _, w := range seen {
 		st := step{c.size, w.At.Unix()}

@@ -121,7 +121,12 @@ func (s *logState) walk(r Reader, dim byte, value string, from uint64, yield fun
 	}
 	more := true
 	var bad error
-	err := r.Scan(logKey(string(postingPrefix(dim, value)), s.num), nil, func(k, v []byte) bool {
+	prefix := logKey(string(postingPrefix(dim, value)), s.num)
+	var after []byte
+	if from >= attestation.MaxBatch { // a posting names indexes less than one append above its base
+		after = binary.BigEndian.AppendUint64(slices.Clone(prefix), from-attestation.MaxBatch)
+	}
+	err := r.Scan(prefix, after, func(k, v []byte) bool {
 		base := binary.BigEndian.Uint64(k[len(k)-8:])
 		for len(v) > 0 && more && bad == nil {
 			off, n := binary.Uvarint(v)

@@ -188,15 +188,31 @@ func (e *Events) CoverOf(ctx context.Context, n uint64) (attestation.Cover, erro
 	return c, err
 }
 
-// RowLeaves returns the leaf hashes of rows first to first+size-1.
+// RowLeaves returns the leaf hashes of rows first to first+size-1, or
+// attestation.ErrNotFound where one is not held.
 func (e *Events) RowLeaves(ctx context.Context, first, size uint64) ([]tlog.Hash, error) {
 	out := make([]tlog.Hash, 0, min(size, attestation.MaxRows))
-	for n := first; n < first+size; n++ {
-		r, err := e.Row(ctx, n)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, audit.Leaf(r.Body))
+	if size == 0 {
+		return out, nil
+	}
+	var bad error
+	err := e.db.View(ctx, func(r Reader) error {
+		return r.Scan([]byte(keyRow), key(keyRow, u64(first-1)), func(k, v []byte) bool {
+			if n := binary.BigEndian.Uint64(k[len(keyRow):]); n != first+uint64(len(out)) {
+				return false
+			}
+			var row attestation.Row
+			if row, bad = DecodeRow(v); bad == nil {
+				out = append(out, audit.Leaf(row.Body))
+			}
+			return bad == nil && uint64(len(out)) < size
+		})
+	})
+	if err = errors.Join(err, bad); err != nil {
+		return nil, err
+	}
+	if n := uint64(len(out)); n < size {
+		return nil, fmt.Errorf("row %d: %w", first+n, attestation.ErrNotFound)
 	}
 	return out, nil
 }

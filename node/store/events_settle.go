@@ -140,24 +140,61 @@ type Wanted struct {
 	ID    envelope.ID
 }
 
-// Wanted returns up to max bodies that are named and not held.
+// Wanted returns up to max bodies that are named and not held: of each log in turn, and of
+// each log where the call before left off. What nobody has, or a member made up, so keeps
+// nothing else from being asked for.
 func (e *Events) Wanted(ctx context.Context, max int) ([]Wanted, error) {
-	var out []Wanted
-	err := e.db.View(ctx, func(r Reader) error {
-		return r.Scan([]byte(keyWanted), nil, func(k, v []byte) bool {
-			at := len(keyWanted)
-			org := e.name(binary.BigEndian.Uint32(k[at:]))
-			out = append(out, Wanted{org, binary.BigEndian.Uint64(k[at+4:]), envelope.IDFromSum([32]byte(v))})
-			return len(out) < max
-		})
+	logs := e.states()
+	lists := make([][]Wanted, len(logs))
+	err := e.db.View(ctx, func(r Reader) (err error) {
+		for i := range logs {
+			if lists[i], err = logs[i].wanted(r, e.lastWanted(logs[i].org), max); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	var out []Wanted
+	for n := 0; n < max; n++ {
+		before := len(out)
+		for _, list := range lists {
+			if n < len(list) && len(out) < max {
+				out = append(out, list[n])
+			}
+		}
+		if len(out) == before {
+			break
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, w := range out {
+		e.wanted[w.Org] = w.Index
+	}
+	return out, nil
 }
 
-func (e *Events) name(num uint32) did.DID {
+func (e *Events) lastWanted(d did.DID) uint64 {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return e.nums[num]
+	return e.wanted[d]
+}
+
+// wanted lists up to max bodies that a log wants: after an index, then up to it.
+func (s *logState) wanted(r Reader, after uint64, max int) (out []Wanted, err error) {
+	prefix, last := logKey(keyWanted, s.num), indexKey(keyWanted, s.num, after)
+	add := func(k, v []byte) bool {
+		out = append(out, Wanted{s.org, binary.BigEndian.Uint64(k[len(k)-8:]), envelope.IDFromSum([32]byte(v))})
+		return len(out) < max
+	}
+	if err = r.Scan(prefix, last, add); err != nil || len(out) >= max {
+		return out, err
+	}
+	err = r.Scan(prefix, nil, func(k, v []byte) bool { return bytes.Compare(k, last) <= 0 && add(k, v) })
+	return out, err
 }
 
 // Body returns an attached body held in this database, or
