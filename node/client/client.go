@@ -25,7 +25,6 @@
 package client
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -46,14 +45,6 @@ type Config struct {
 	// OnEnded is told, once per loan and process, that a verified answer ended it. nil
 	// is allowed.
 	OnEnded func(Ended)
-	// Own answers for lenders of this very organization, to which there is no peer. Nil:
-	// they are asked like the others.
-	Own Lender
-}
-
-// Lender answers one exchange of the lending protocol; node/lender is one.
-type Lender interface {
-	Serve(ctx context.Context, from did.DID, frame []byte, send func([]byte) error, abort func()) error
 }
 
 // Ended says that a lender signed the end of a loan.

@@ -158,18 +158,9 @@ func (r *reading) send(ctx context.Context) ([]byte, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.c.cfg.Timeout)
 	defer cancel()
-	reply, err := r.c.lend(ctx, r.lender.Org, frame)
+	reply, err := r.c.n.Peers.Lend(ctx, r.lender.Org, frame)
 	if err == nil {
 		err = ctx.Err()
 	}
-	return reply, err
-}
-
-func (c *Client) lend(ctx context.Context, org did.DID, frame []byte) (reply []byte, err error) {
-	if org != c.n.Org || c.cfg.Own == nil {
-		return c.n.Peers.Lend(ctx, org, frame)
-	}
-	send := func(b []byte) error { reply = b; return nil }
-	err = c.cfg.Own.Serve(ctx, c.n.Org, frame, send, func() {})
 	return reply, err
 }

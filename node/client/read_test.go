@@ -419,21 +419,6 @@ func (k *kit) frameOf(t testing.TB, method string, rq lending.ReadRequest) []byt
 	return b
 }
 
-// A loan between two agents of one organization needs no peer.
-func TestOwnLoan(t *testing.T) {
-	k := newKit(t)
-	k.acme.AddAgent(t, "desk", keyring.Borrow)
-	loan, err := k.lender.Issue(t.Context(), lender.IssueInput{Lender: "research", Borrower: "desk", Scope: "tag:client:acme", Purpose: "x", Expires: "1h", MaxReads: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	own := New(k.acme.Node, Config{Own: k.lender})
-	r, err := own.Read(t.Context(), ReadInput{As: "desk", Perm: loan.ID.String(), Purpose: "x"})
-	if err != nil || len(r.Entries) != 1 || r.Receipt.Left != 2 {
-		t.Errorf("got %+v, %v", r, err)
-	}
-}
-
 // An unknown lender is asked for once.
 func TestUnknownLender(t *testing.T) {
 	k := newKit(t)
