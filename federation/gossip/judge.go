@@ -19,10 +19,11 @@ import (
 type judging struct {
 	parked *parkedStore
 
-	mu     sync.Mutex
-	ahead  map[did.DID]*ahead // guarded by mu
-	newest map[did.DID]uint64 // guarded by mu; n of the newest beacon judged
-	rate   map[did.DID]*rate  // guarded by mu
+	mu       sync.Mutex
+	ahead    map[did.DID]*ahead // guarded by mu
+	newest   map[did.DID]uint64 // guarded by mu; n of the newest beacon judged
+	signed   rates              // guarded by mu; of each signer
+	charters rates              // guarded by mu; of each organization that passed them on
 }
 
 // ahead is the edge of a log with what was accepted and waits in the queue.
@@ -31,13 +32,30 @@ type ahead struct {
 	jobs int
 }
 
+// rates counts the messages of each organization in the current second.
+type rates map[did.DID]*rate
+
 type rate struct {
 	second int64
 	n      int
 }
 
+// within counts a message of d, and reports whether it is not above most.
+func (rs rates) within(d did.DID, at time.Time, most int) bool {
+	r, ok := rs[d]
+	if !ok {
+		r = &rate{}
+		rs[d] = r
+	}
+	if s := at.Unix(); r.second != s {
+		*r = rate{second: s}
+	}
+	r.n++
+	return r.n <= most
+}
+
 func newJudging() judging {
-	return judging{parked: newParkedStore(), ahead: map[did.DID]*ahead{}, newest: map[did.DID]uint64{}, rate: map[did.DID]*rate{}}
+	return judging{parked: newParkedStore(), ahead: map[did.DID]*ahead{}, newest: map[did.DID]uint64{}, signed: rates{}, charters: rates{}}
 }
 
 // settle says that one package of a log left the queue. What was accepted on top
@@ -105,20 +123,6 @@ func (n *Node) parks(from federation.PeerID, t federation.Topic, msg []byte) fed
 	return federation.Ignore
 }
 
-// within counts a message of a signer, and reports whether it is one too many.
-func (j *judging) within(d did.DID, at time.Time) bool {
-	r, ok := j.rate[d]
-	if !ok {
-		r = &rate{}
-		j.rate[d] = r
-	}
-	if s := at.Unix(); r.second != s {
-		*r = rate{second: s}
-	}
-	r.n++
-	return r.n <= perSecond
-}
-
 func (n *Node) judgePackage(ctx context.Context, from federation.PeerID, head Head, msg []byte) federation.Verdict {
 	p, err := attestation.ParsePackage(msg, attestation.MaxPackage)
 	if err != nil || p.Federation != head.Federation {
@@ -154,7 +158,7 @@ func (n *Node) judgeEntries(j job, note attlog.Note, rest attlog.Range) federati
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	p, size := j.pack, note.Head.Size
-	if !g.within(p.Did, n.cfg.Now()) {
+	if !g.signed.within(p.Did, n.cfg.Now(), perSecond) {
 		return federation.Ignore
 	}
 	edge := n.cfg.Edges.Edge(p.Did)
@@ -261,7 +265,7 @@ func (n *Node) judgeBeacon(ctx context.Context, j job, head Head) federation.Ver
 	}
 	n.judging.mu.Lock()
 	defer n.judging.mu.Unlock()
-	if b.N <= n.judging.newest[b.Org] || !n.judging.within(b.Org, n.cfg.Now()) {
+	if b.N <= n.judging.newest[b.Org] || !n.judging.signed.within(b.Org, n.cfg.Now(), perSecond) {
 		return federation.Ignore
 	}
 	n.judging.newest[b.Org] = b.N
@@ -288,19 +292,35 @@ func (n *Node) judgeBinding(ctx context.Context, j job, head Head) federation.Ve
 	if _, err := federation.OpenBinding(ctx, j.env, n.cfg.Keys); err != nil {
 		return n.keyVerdict(j, err)
 	}
+	n.judging.mu.Lock()
+	defer n.judging.mu.Unlock()
+	if !n.judging.signed.within(b.Org, n.cfg.Now(), perSecond) {
+		return federation.Ignore
+	}
 	n.enqueue(n.signed, j)
 	return federation.Accept
 }
 
 // judgeCharter lets the node judge a charter: its signatures are many, and what
-// they rest on is not in memory. It is passed on once it is accepted.
+// they rest on is not in memory. It is passed on once it is accepted. Anybody can
+// put signatures on a charter that cost much to check and count for nothing, so
+// those that one organization passes on are limited: the queue is that of the
+// beacons, whose delay makes a node stale.
 func (n *Node) judgeCharter(j job, head Head) federation.Verdict {
 	b, err := envelope.Decode[charter.Body](j.env)
 	if err != nil || b.Seq > 0 && b.Federation != head.Federation {
 		return federation.Reject
 	}
-	if b.Seq > head.Charter.Seq {
+	if b.Seq <= head.Charter.Seq {
+		return federation.Ignore
+	}
+	org, _ := n.orgOf(j.from) // those bound by nobody share one limit
+	n.judging.mu.Lock()
+	defer n.judging.mu.Unlock()
+	if n.judging.charters.within(org, n.cfg.Now(), chartersPerSecond) {
 		n.enqueue(n.signed, j)
+	} else {
+		n.kick(j.from)
 	}
 	return federation.Ignore
 }

@@ -12,6 +12,7 @@ import (
 	attlog "trustnode/attestation/log"
 	"trustnode/did/envelope"
 	"trustnode/federation"
+	"trustnode/federation/charter"
 )
 
 // pair is two homes that know each other; the first has a node that does not run.
@@ -312,6 +313,68 @@ func TestSignersAreLimited(t *testing.T) {
 		time.Sleep(time.Second)
 		if got := accepted(); got != perSecond {
 			t.Errorf("%d accepted in the next second, cap %d", got, perSecond)
+		}
+	})
+}
+
+func TestBindingsAreLimited(t *testing.T) {
+	onePair(t, func(w *world, n *Node) {
+		h := w.hs[1]
+		accepted := 0
+		for i := range 2 * perSecond {
+			if n.Judge(context.Background(), h.peer, federation.TopicFederation, h.bind(uint64(2+i)).DSSE()) == federation.Accept {
+				accepted++
+			}
+		}
+		if accepted != perSecond {
+			t.Errorf("%d accepted in a second, cap %d", accepted, perSecond)
+		}
+	})
+}
+
+// A charter costs much before it is refused: no peer can fill the queue with them,
+// and none keeps another from handing on a true one.
+func TestChartersAreLimitedByWhoPassesThemOn(t *testing.T) {
+	onePair(t, func(w *world, n *Node) {
+		a, b := w.hs[0], w.hs[1]
+		if err := n.admit(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		genesis, err := charter.New(charter.Options{Name: "test", Members: []charter.Member{a.member("org0", 0), b.member("org1", 0), w.hs[2].member("org2", 0)}}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := sealed(t, genesis)
+		a.fed = first.ID()
+		next, err := charter.Amend(charter.Head{ID: first.ID(), Body: genesis}, first.ID(), time.Now(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		offer := func(from federation.PeerID, some int) (queued int) {
+			before := len(n.signed.jobs)
+			for i := range some {
+				e := sealed(t, next)
+				e.Signatures[0].Sig[1] = byte(i)
+				if got := n.Judge(context.Background(), from, federation.TopicFederation, e.DSSE()); got != federation.Ignore {
+					t.Fatalf("a charter to be judged: %s", got)
+				}
+			}
+			return len(n.signed.jobs) - before
+		}
+		if got := offer(b.peer, 40); got != chartersPerSecond {
+			t.Errorf("%d of one peer's are judged in a second, cap %d", got, chartersPerSecond)
+		}
+		select {
+		case <-n.peer(b.peer).kick:
+		default:
+			t.Error("what is over is not read by sync")
+		}
+		if got := offer(w.hs[2].peer, 1); got != 1 {
+			t.Error("another peer's is not judged")
+		}
+		time.Sleep(time.Second)
+		if got := offer(b.peer, 40); got != chartersPerSecond {
+			t.Errorf("%d are judged in the next second, cap %d", got, chartersPerSecond)
 		}
 	})
 }

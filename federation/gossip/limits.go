@@ -42,6 +42,10 @@ const (
 	queueBytes  = 64 << 20
 	// perSecond is how many messages of one signer are accepted in a second.
 	perSecond = 50
+	// chartersPerSecond is how many charters passed on by the nodes of one
+	// organization are judged in a second. Each may cost a signature check for
+	// every signature and member; what is over is read from the next sync.
+	chartersPerSecond = 2
 	// parkedBytes, parkedPeer and parkedFor bound what waits for something missing.
 	parkedBytes = 16 << 20
 	parkedPeer  = 2 << 20
