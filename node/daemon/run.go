@@ -13,14 +13,12 @@ import (
 	"time"
 
 	"trustnode/did"
-	"trustnode/did/envelope"
 	"trustnode/federation/gossip"
 	"trustnode/federation/p2p"
 	"trustnode/node/config"
 	"trustnode/node/fault"
 	"trustnode/node/httpapi"
 	"trustnode/node/recorder"
-	"trustnode/node/self"
 )
 
 // RunOptions are what running needs beside the configuration.
@@ -232,65 +230,6 @@ func (n *Node) addresses() []string {
 		out = append(out, a+"/p2p/"+n.transport.ID().String())
 	}
 	return out
-}
-
-// peers asks the other members through gossip.
-type peers struct{ n *Node }
-
-var _ self.Peers = peers{}
-
-// askWait is how long one question to all members may take, in all.
-const askWait = 5 * time.Second
-
-// Sync implements self.Peers: one round, and what it brought is in the state.
-func (p peers) Sync(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, askWait)
-	defer cancel()
-	return p.sync(ctx)
-}
-
-func (p peers) sync(ctx context.Context) error {
-	err := p.n.gossip.Sync(ctx)
-	return errors.Join(err, p.settle(ctx))
-}
-
-// settle brings what a round told of into the state: events first, then the objects and
-// bodies they name.
-func (p peers) settle(ctx context.Context) error {
-	if err := p.n.member.Project(ctx); err != nil {
-		return err
-	}
-	wants, err := objects(p).Wants(ctx, maxAsk)
-	if err != nil || len(wants) == 0 {
-		return err
-	}
-	ids := make([]envelope.ID, len(wants))
-	for i, w := range wants {
-		ids[i] = w.ID
-	}
-	if err := p.n.gossip.Fetch(ctx, ids...); err != nil {
-		return err
-	}
-	return p.n.member.Project(ctx)
-}
-
-// maxAsk is how many missing things one round asks for.
-const maxAsk = 256
-
-// Fetch implements self.Peers. An object counts only if its signer is known, so a round
-// of sync comes first: the agent may be as new as what it signed.
-func (p peers) Fetch(ctx context.Context, ids ...envelope.ID) error {
-	ctx, cancel := context.WithTimeout(ctx, askWait)
-	defer cancel()
-	if err := p.sync(ctx); err != nil {
-		return err
-	}
-	return p.n.gossip.Fetch(ctx, ids...)
-}
-
-// Lend implements self.Peers.
-func (p peers) Lend(ctx context.Context, org did.DID, frame []byte) ([]byte, error) {
-	return p.n.gossip.Lend(ctx, org, frame)
 }
 
 // task is a goroutine and how it ended; ending because its context did is no failure.
