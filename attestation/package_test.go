@@ -2,6 +2,7 @@ package attestation
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -39,8 +40,8 @@ func TestPackageIsWhatItWasWritten(t *testing.T) {
 
 func TestPackageCaps(t *testing.T) {
 	cases := map[string]func(*Package){
-		"257 entries":        func(p *Package) { p.Entries = make([]Entry, 257) },
-		"127 hashes":         func(p *Package) { p.Rest = make([]tlog.Hash, 127) },
+		"257 entries":        func(p *Package) { p.Entries = slices.Repeat(p.Entries, MaxBatch+1) },
+		"127 hashes":         func(p *Package) { p.Rest = make([]tlog.Hash, MaxRange+1) },
 		"an entry too short": func(p *Package) { p.Entries = []Entry{p.Entries[0][:65]} },
 		"another version":    func(p *Package) { p.Entries = []Entry{append([]byte{2}, p.Entries[0][1:]...)} },
 		"an entry too long":  func(p *Package) { p.Entries = []Entry{append(p.Entries[0], make([]byte, MaxEntry)...)} },
@@ -56,6 +57,12 @@ func TestPackageCaps(t *testing.T) {
 				t.Error("accepted")
 			}
 		})
+	}
+	full := samplePackage()
+	full.Entries, full.Rest = slices.Repeat(full.Entries, MaxBatch), make([]tlog.Hash, MaxRange)
+	full.Note, full.From = make([]byte, MaxNote), 1<<53-1
+	if err := full.Check(); err != nil {
+		t.Errorf("a package at every cap: %v", err)
 	}
 }
 

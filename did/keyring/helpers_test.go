@@ -1,9 +1,7 @@
 package keyring_test
 
 import (
-	"bytes"
 	"context"
-	"crypto/ed25519"
 	"os"
 	"testing"
 	"time"
@@ -12,27 +10,20 @@ import (
 	"trustnode/did/didkey"
 	"trustnode/did/didwebvh"
 	"trustnode/did/envelope"
+	"trustnode/did/envelope/envelopetest"
 	"trustnode/did/keyring"
 	"trustnode/did/pins"
 )
 
-// seed signs with the Ed25519 key of 32 equal bytes.
+// seed signs with the Ed25519 key of 32 equal bytes. It is a number, so that keys can be constants.
 type seed byte
 
-func (s seed) private() ed25519.PrivateKey {
-	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(s)}, ed25519.SeedSize))
-}
+func (s seed) signer() *envelopetest.Signer { return envelopetest.Repeat(byte(s)) }
 
-func (s seed) Public() did.PublicKey {
-	k, err := did.NewEd25519(s.private().Public().(ed25519.PublicKey))
-	if err != nil {
-		panic(err)
-	}
-	return k
-}
+func (s seed) Public() did.PublicKey { return s.signer().Public() }
 
-func (s seed) Sign(_ context.Context, p envelope.Preimage) (did.Signature, error) {
-	return did.Signature(ed25519.Sign(s.private(), p.Bytes())), nil
+func (s seed) Sign(ctx context.Context, p envelope.Preimage) (did.Signature, error) {
+	return s.signer().Sign(ctx, p)
 }
 
 func (s seed) kid() string { return s.Public().Multikey() }
