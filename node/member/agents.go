@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -261,16 +262,17 @@ func (m *Member) Renew(ctx context.Context, at time.Time) error {
 	if s, _ := m.n.Rec.State(); s != recorder.Open {
 		return nil // the next hour will do
 	}
-	for _, a := range list {
+	var errs []error
+	for _, a := range list { // one that cannot be renewed holds up no other, nor the binding
 		live := !a.Revoked && at.Before(a.NotAfter.Time())
 		if !live || a.Kind != string(keyring.KindAgent) || left(a.NotBefore, a.NotAfter, at) {
 			continue
 		}
 		if err := m.renewAgent(ctx, a, at); err != nil {
-			return err
+			errs = append(errs, fmt.Errorf("agent %s: %w", a.Name, err))
 		}
 	}
-	return m.renewBinding(ctx, at)
+	return errors.Join(append(errs, m.renewBinding(ctx, at))...)
 }
 
 func (m *Member) renewAgent(ctx context.Context, a self.AgentRow, at time.Time) error {

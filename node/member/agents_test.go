@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -257,6 +258,34 @@ func TestRevokedAgent(t *testing.T) {
 	}
 }
 
+// claims says in the log that an agent of another organization is this one's, and returns
+// the object that both signed.
+func (o *org) claims(a self.AgentRow, of *org) envelope.Envelope {
+	o.t.Helper()
+	ctx := o.t.Context()
+	signer, _, err := of.node.Signers.Agent(ctx, a.Agent)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	issuer, kid, err := o.node.Signers.Issuer(ctx)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	version, err := o.version(ctx)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	e, err := keyring.SealAgent(ctx, keyring.Agent{Agent: a.Agent, Capabilities: []keyring.Capability{"lend"}, DIDVersion: version, IssuedAt: envelope.TimeOf(t0), Key: keyring.AgentKey{Kid: a.KID, Pub: a.Pub},
+		Kid: kid, Kind: keyring.KindAgent, Name: "stolen", NotAfter: envelope.TimeOf(t0.Add(time.Hour)), NotBefore: envelope.TimeOf(t0), Org: o.did, Serial: 1}, issuer, signer)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	claim := a
+	claim.Object, claim.Name = e.ID(), "stolen"
+	o.say(o.issued(claim))
+	return e
+}
+
 // TestSecondClaimOfAnAgent: an agent belongs to the organization that came first while it
 // is live.
 func TestSecondClaimOfAnAgent(t *testing.T) {
@@ -264,26 +293,7 @@ func TestSecondClaimOfAnAgent(t *testing.T) {
 	acme, vendor, arbiter := federated(t, clock)
 	ctx := t.Context()
 	a := vendor.agent("quant", "borrow")
-	signer, _, err := vendor.node.Signers.Agent(ctx, a.Agent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	issuer, kid, err := arbiter.node.Signers.Issuer(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	version, err := arbiter.version(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := keyring.SealAgent(ctx, keyring.Agent{Agent: a.Agent, Capabilities: []keyring.Capability{"lend"}, DIDVersion: version, IssuedAt: envelope.TimeOf(t0), Key: keyring.AgentKey{Kid: a.KID, Pub: a.Pub},
-		Kid: kid, Kind: keyring.KindAgent, Name: "stolen", NotAfter: envelope.TimeOf(t0.Add(time.Hour)), NotBefore: envelope.TimeOf(t0), Org: arbiter.did, Serial: 1}, issuer, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	claim := a
-	claim.Object, claim.Name = e.ID(), "stolen"
-	arbiter.say(arbiter.issued(claim))
+	e := arbiter.claims(a, vendor)
 	vendor.logTo(acme)
 	arbiter.logTo(acme)
 	acme.project()
@@ -519,5 +529,90 @@ func TestCompromiseEndsBindings(t *testing.T) {
 				t.Errorf("the one made after it: %v, %v", fresh, err)
 			}
 		})
+	}
+}
+
+// TestARevokedAgentJoinsNoOtherOrganization: whoever has the key of an agent that was
+// revoked cannot have a second organization make it good again.
+func TestARevokedAgentJoinsNoOtherOrganization(t *testing.T) {
+	clock := newDial()
+	acme, vendor, arbiter := federated(t, clock)
+	ctx := t.Context()
+	a := vendor.agent("quant", "borrow")
+	e := arbiter.claims(a, vendor)
+	vendor.logTo(acme)
+	acme.project()
+	if _, err := acme.TakeAgent(ctx, vendor.object(a.Object)); err != nil {
+		t.Fatal(err)
+	}
+	vendor.revoke(a)
+	vendor.logTo(acme)
+	acme.project()
+	arbiter.logTo(acme)
+	acme.project()
+	if _, err := acme.TakeAgent(ctx, e); err != nil {
+		t.Fatal(err)
+	}
+	if row, err := acme.row(a.Agent); err != nil || row.Org != vendor.did || !row.Revoked {
+		t.Errorf("row is %+v, %v", row, err)
+	}
+}
+
+// TestAMemberCannotHideAnothersAgents: objects that do not exist keep those of another
+// member from being asked for in no round, and each other for ever in none.
+func TestAMemberCannotHideAnothersAgents(t *testing.T) {
+	clock := newDial()
+	acme, vendor, arbiter := federated(t, clock)
+	ghost := vendor.agent("ghost", "borrow")
+	var ghosts []envelope.ID
+	for i := range 30 {
+		ghost.Object, ghost.Serial = envelope.IDOf([]byte{byte(i)}), uint64(i)+2
+		arbiter.say(arbiter.issued(ghost))
+		ghosts = append(ghosts, ghost.Object)
+	}
+	arbiter.logTo(acme)
+	acme.project()
+	quant := vendor.agent("quant", "borrow")
+	vendor.logTo(acme)
+	acme.project()
+	asked := map[envelope.ID]bool{}
+	for round := range 5 {
+		wants, err := acme.Wants(t.Context(), 10)
+		if err != nil || len(wants) != 10 || wants[quant.Object] != vendor.did {
+			t.Fatalf("round %d: wants %d, of them quant from %s, %v", round, len(wants), wants[quant.Object], err)
+		}
+		for id := range wants {
+			asked[id] = true
+		}
+	}
+	if n := slices.IndexFunc(ghosts, func(id envelope.ID) bool { return !asked[id] }); n >= 0 {
+		t.Errorf("object %d of %d was never asked for", n, len(ghosts))
+	}
+}
+
+// TestOneDamagedLogHoldsUpNoOther: what cannot be projected of one log is told, and all
+// others are projected.
+func TestOneDamagedLogHoldsUpNoOther(t *testing.T) {
+	clock := newDial()
+	acme, vendor, arbiter := federated(t, clock)
+	first, last := vendor, arbiter
+	if last.did.String() < first.did.String() {
+		first, last = last, first
+	}
+	a := last.agent("quant", "borrow")
+	first.agent("other", "borrow")
+	last.logTo(acme)
+	first.logTo(acme)
+	if err := acme.state.Update(t.Context(), func(tx store.Tx) error { return tx.Set([]byte(cursorKey(first.did)), []byte("{")) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := acme.Project(t.Context()); err == nil || !strings.Contains(err.Error(), first.did.String()) {
+		t.Errorf("the damage is not told: %v", err)
+	}
+	if took, err := acme.TakeAgent(t.Context(), last.object(a.Object)); !took || err != nil {
+		t.Errorf("take: %v, %v", took, err)
+	}
+	if row, err := acme.row(a.Agent); err != nil || row.Org != last.did {
+		t.Errorf("row is %+v, %v", row, err)
 	}
 }

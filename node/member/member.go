@@ -58,7 +58,8 @@ type Member struct {
 	beacons   map[did.DID]heard
 	quorum    quorum
 	recovery  recovery
-	pulse     chan struct{} // closed and replaced at each change
+	asked     map[did.DID]envelope.ID // by log, the agent object that Wants named last
+	pulse     chan struct{}           // closed and replaced at each change
 }
 
 var _ self.Standing = (*Member)(nil)
@@ -81,7 +82,7 @@ func New(ctx context.Context, n *self.Node, cfg Config) (*Member, error) {
 		cfg.Resumed = func() {}
 	}
 	m := &Member{n: n, cfg: cfg, listen: slices.Clone(cfg.Listen), bindings: map[did.DID]bound{}, beacons: map[did.DID]heard{},
-		recovery: newRecovery(), pulse: make(chan struct{})}
+		recovery: newRecovery(), asked: map[did.DID]envelope.ID{}, pulse: make(chan struct{})}
 	if err := m.load(ctx); err != nil {
 		return nil, err
 	}

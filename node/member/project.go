@@ -1,10 +1,12 @@
 package member
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"trustnode/attestation/history"
@@ -27,18 +29,20 @@ func (m *Member) Project(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, h := range heads {
+	var errs []error
+	for _, h := range heads { // what is wrong with one log holds up no other
 		if err := m.projectAgents(ctx, h.Org); err != nil {
-			return err
+			errs = append(errs, fmt.Errorf("agents of %s: %w", h.Org, err))
 		}
 		if err := m.endBindings(ctx, h.Org); err != nil {
-			return err
+			errs = append(errs, fmt.Errorf("bindings of %s: %w", h.Org, err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // projectAgents applies the agent history of one log where it changed, and what is parked.
+// The caller holds projecting.
 func (m *Member) projectAgents(ctx context.Context, org did.DID) error {
 	k, err := m.n.Rec.Keys(ctx, org)
 	if err != nil {
@@ -92,13 +96,11 @@ func (m *Member) progress(ctx context.Context, org did.DID) (cursorRow, map[enve
 		if c, _, err = get[cursorRow](r, cursorKey(org)); err != nil {
 			return err
 		}
-		prefix := keyParked + org.String() + "/"
-		return r.Scan([]byte(prefix), nil, func(k, _ []byte) bool {
-			if id, err := envelope.ParseID(string(k[len(prefix):])); err == nil {
-				parked[id] = true
-			}
-			return true
-		})
+		ids, err := parkedOf(r, org, envelope.ID{}, math.MaxInt)
+		for _, id := range ids {
+			parked[id] = true
+		}
+		return err
 	})
 	return c, parked, err
 }
@@ -245,8 +247,10 @@ func (p *projection) enter(ctx context.Context, tx store.Tx, o opened, named *na
 	if err != nil && !errors.Is(err, self.ErrNoAgent) {
 		return err
 	}
-	if err == nil && cur.Org != p.org && !cur.Revoked && p.at.Before(cur.NotAfter.Time()) {
-		p.m.n.Log.WarnContext(ctx, "conflict: a second organization claims a live agent", "agent", o.Agent.String(), "org", p.org.String(), "held_by", cur.Org.String())
+	if err == nil && cur.Org != p.org && (cur.Revoked || p.at.Before(cur.NotAfter.Time())) {
+		// A live agent has one organization. A revoked one has none any more: whoever has
+		// its key could else take its loans along to a second organization.
+		p.m.n.Log.WarnContext(ctx, "conflict: a second organization claims an agent", "agent", o.Agent.String(), "org", p.org.String(), "held_by", cur.Org.String())
 		return nil
 	}
 	if named.Agent != o.Agent && !named.Agent.IsZero() {
@@ -288,30 +292,61 @@ func (p *projection) revoke(tx store.Tx, d did.DID) error {
 }
 
 // Wants returns up to max ids of agent objects that events name and nobody brought yet,
-// each with the organization to ask first.
+// each with the organization to ask first: of each log in turn, and of each log where the
+// call before left off. A member that names what does not exist so keeps no other's agents
+// from being asked for.
 func (m *Member) Wants(ctx context.Context, max int) (map[envelope.ID]did.DID, error) {
-	out := map[envelope.ID]did.DID{}
-	err := m.n.DB.View(ctx, func(r store.Reader) error {
-		return r.Scan([]byte(keyParked), nil, func(k, _ []byte) bool {
-			org, id, ok := parkedOf(k)
-			if ok && len(out) < max {
-				out[id] = org
+	heads, err := m.n.Rec.Heads(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lists := make([][]envelope.ID, len(heads))
+	err = m.n.DB.View(ctx, func(r store.Reader) (err error) {
+		for i, h := range heads {
+			if lists[i], err = parkedOf(r, h.Org, m.lastAsked(h.Org), max); err != nil {
+				return err
 			}
-			return len(out) < max
-		})
+		}
+		return nil
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := map[envelope.ID]did.DID{}
+	for n := range max {
+		for i, list := range lists {
+			if n < len(list) && len(out) < max {
+				out[list[n]], m.asked[heads[i].Org] = heads[i].Org, list[n]
+			}
+		}
+	}
+	return out, nil
 }
 
-func parkedOf(key []byte) (did.DID, envelope.ID, bool) {
-	rest := strings.TrimPrefix(string(key), keyParked)
-	cut := strings.LastIndexByte(rest, '/')
-	if cut < 0 {
-		return did.DID{}, envelope.ID{}, false
+func (m *Member) lastAsked(org did.DID) envelope.ID {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.asked[org]
+}
+
+// parkedOf lists up to max objects that the agents of one log wait for: those behind an
+// id, then those up to it.
+func parkedOf(r store.Reader, org did.DID, after envelope.ID, max int) (out []envelope.ID, err error) {
+	prefix := []byte(parkedKey(org, envelope.ID{}))
+	last := []byte(parkedKey(org, after))
+	add := func(k, _ []byte) bool {
+		if id, err := envelope.ParseID(string(k[len(prefix):])); err == nil {
+			out = append(out, id)
+		}
+		return len(out) < max
 	}
-	org, errOrg := did.Parse(rest[:cut])
-	id, errID := envelope.ParseID(rest[cut+1:])
-	return org, id, errOrg == nil && errID == nil
+	if err = r.Scan(prefix, last, add); err != nil || len(out) >= max {
+		return out, err
+	}
+	err = r.Scan(prefix, nil, func(k, v []byte) bool { return bytes.Compare(k, last) <= 0 && add(k, v) })
+	return out, err
 }
 
 // TakeAgent takes an agent object that an event names, verified at that event's place,
@@ -341,7 +376,9 @@ func (m *Member) TakeAgent(ctx context.Context, e envelope.Envelope) (bool, erro
 	if err := m.n.DB.Update(ctx, func(tx store.Tx) error { return m.putObject(tx, v) }); err != nil {
 		return false, err
 	}
-	return true, m.Project(ctx)
+	m.projecting.Lock()
+	defer m.projecting.Unlock()
+	return true, m.projectAgents(ctx, a.Org)
 }
 
 // endBindings ends the binding of an organization whose key was compromised or lost after

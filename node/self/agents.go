@@ -90,18 +90,29 @@ func Agent(g library.Getter, d did.DID) (AgentRow, error) {
 	return a, nil
 }
 
-// PutAgent writes an agent's row, and for an own agent its name.
+// PutAgent writes an agent's row, and for an own agent its name; a revoked one takes no
+// name that another agent has.
 func (n *Node) PutAgent(tx store.Tx, a AgentRow) error {
 	b, err := envelope.Marshal(a)
 	if err != nil {
 		return err
 	}
 	if a.Org == n.Org {
-		if err := tx.Set([]byte(keyName+a.Name), []byte(a.Agent.String())); err != nil {
+		if err := putName(tx, a); err != nil {
 			return err
 		}
 	}
 	return tx.Set([]byte(keyAgent+a.Agent.String()), b)
+}
+
+func putName(tx store.Tx, a AgentRow) error {
+	key := []byte(keyName + a.Name)
+	if a.Revoked {
+		if _, err := tx.Get(key); !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+	}
+	return tx.Set(key, []byte(a.Agent.String()))
 }
 
 // OwnAgent finds an own agent by name or DID, or ErrNoAgent.
