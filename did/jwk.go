@@ -21,9 +21,6 @@ func DecodeJWK(raw []byte) (PublicKey, error) {
 	return decodeJWK(v)
 }
 
-// jwkDepth is the nesting of a JWK: the object and one array, such as key_ops or x5c, and one level to spare.
-const jwkDepth = 3
-
 func decodeJWK(v strictjson.Value) (PublicKey, error) {
 	if v.Kind() != strictjson.Object {
 		return PublicKey{}, fmt.Errorf("JWK is no object: %w", ErrKeyText)

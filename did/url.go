@@ -65,9 +65,6 @@ func IsFragment(s string) bool {
 	return s != "" && len(s) <= maxFragment && scanURL(s, 0, "/?") == len(s)
 }
 
-// maxFragment bounds a fragment that names a key; multikey texts have 48 bytes.
-const maxFragment = 1024
-
 // String returns the URL byte for byte as it was parsed.
 func (u URL) String() string { return u.s }
 

@@ -15,14 +15,6 @@ import (
 // who may see it besides a mediator in For, and what finds it in Keys.
 type Row = attestation.Row
 
-// The caps of a row's frame.
-const (
-	maxKind = 32
-	maxFor  = 16
-	maxKeys = 64
-	maxKey  = 256
-)
-
 // ErrRow is wrapped by the error for a row that is none.
 var ErrRow = errors.New("not an audit row")
 
@@ -49,8 +41,6 @@ func Check(r Row) error {
 	}
 	return nil
 }
-
-const maxDepth = 8
 
 // ID returns the id of a row: that of its bytes, like an object's.
 func ID(r Row) envelope.ID { return envelope.IDOf(r.Body) }
@@ -99,8 +89,6 @@ func (p RowProof) Check(root envelope.ID) error {
 	}
 	return nil
 }
-
-const maxPath = 63
 
 // Filter selects rows: those found by Key, or all; in the order they were
 // committed, numbers above After.

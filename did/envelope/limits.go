@@ -13,6 +13,8 @@ const (
 	MaxSignatures = 128
 	// MaxKeyID is the length of a keyid in bytes. Multikey texts have 48; the rest is for other people's fragments.
 	MaxKeyID = 256
+	// maxType is the length of a payload type in bytes; the longest of this project has 48.
+	maxType = 96
 	// maxFields is the number of members of one body struct, one bit each in a uint64.
 	maxFields = 64
 	// maxNamed is how much of a foreign key a FormError repeats, in bytes.

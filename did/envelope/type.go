@@ -28,9 +28,6 @@ func (t Type) What() string {
 	return string(t[len(typePrefix) : len(t)-len(typeSuffix)])
 }
 
-// maxType is the length of a payload type in bytes; the longest of this project has 48.
-const maxType = 96
-
 func (t Type) valid() bool {
 	s, ok := strings.CutPrefix(string(t), typePrefix)
 	if !ok || len(t) > maxType {

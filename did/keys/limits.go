@@ -7,6 +7,8 @@ const (
 	maxBlob = 16 << 10
 	// maxBlobID keeps names of files short; an id is the 43 characters of a SHA-256.
 	maxBlobID = 64
+	// maxRecovery is what is read of a typed recovery key in bytes; its text has 77, and room for spaces.
+	maxRecovery = 256
 
 	// A lock.json may come from a medium that was in other hands. Opening it must not take the machine down.
 	maxTime      = 64

@@ -19,7 +19,6 @@ var ErrRecovery = errors.New("not a recovery key")
 const (
 	recoveryPrefix = "rec1"
 	recoverySum    = 4
-	maxRecovery    = 256 // characters typed; a text has 77
 )
 
 var recoveryText = base32.StdEncoding.WithPadding(base32.NoPadding)

@@ -6,10 +6,6 @@ import (
 	"trustnode/did"
 )
 
-// maxLogPart caps the log bytes in one line: in base64, with a witness file of
-// 1 MiB beside it, the line stays below MaxLine.
-const maxLogPart = 448 << 10
-
 // DIDLogs makes the lines that carry a DID log whose first line is version from.
 // A log longer than one line holds is cut between its lines; the witness file goes
 // with each part.

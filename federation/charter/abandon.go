@@ -8,8 +8,6 @@ import (
 // AbandonType is the payload type of an abandon.
 var AbandonType = envelope.TypeOf("abandon")
 
-const maxAbandon = 2 << 10 // bytes of an abandon body
-
 // Abandon is the signed body in which a voter freezes a slot for ever: it will
 // sign no body there beyond the one it names. Frozen.
 type Abandon struct {

@@ -8,6 +8,8 @@ const (
 	MaxBody = 160 << 10
 	// MaxJoin caps a join body in bytes.
 	MaxJoin = 8 << 10
+	// maxAbandon caps an abandon body in bytes.
+	maxAbandon = 2 << 10
 	// MaxFile caps what ReadFile takes in, in bytes: a boot file of a few hundred charters.
 	MaxFile = 64 << 20
 

@@ -179,10 +179,6 @@ func (r *reply) events(ctx context.Context, a rangeAsk) (end, error) {
 	return end{}, nil
 }
 
-// maxLine is how many entry bytes one line carries: 1 MiB in base64 and what
-// stands around it is below the frame's 2 MiB.
-const maxLine = 1 << 20
-
 // nextBatch is where a package that begins at from ends: never across a multiple
 // of its greatest length.
 func nextBatch(from, to uint64) uint64 {

@@ -10,9 +10,6 @@ import (
 	"trustnode/federation"
 )
 
-// maxHello caps a hello in bytes. A binding of the greatest size would not fit.
-const maxHello = 4 << 10
-
 // Linked implements federation.Handler: it greets the peer and syncs with it for
 // as long as the link lives.
 func (n *Node) Linked(ctx context.Context, id federation.PeerID) {

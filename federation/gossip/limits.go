@@ -8,6 +8,14 @@ const (
 	// askAll bounds a use case's question to all members.
 	askAll = 5 * time.Second
 
+	// maxHello caps a hello in bytes. A binding of the greatest size would not fit.
+	maxHello = 4 << 10
+	// maxGossip is how many entry bytes one gossiped package carries: in base64, and
+	// with a note of 32 KiB, it stays below the message's 256 KiB.
+	maxGossip = 150 << 10
+	// maxLine is how many entry bytes one line of sync carries: 1 MiB in base64 and
+	// what stands around it is below the frame's 2 MiB.
+	maxLine = 1 << 20
 	// maxReply is how many bytes of lines one ask is answered with.
 	maxReply = 8 << 20
 	// maxAsks bounds the asks of one turn, so that a stream ends some day.

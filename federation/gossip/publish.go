@@ -68,7 +68,3 @@ func (n *Node) publishEntries(ctx context.Context, from uint64, h NewHead) error
 		}
 	}
 }
-
-// maxGossip is how many entry bytes one gossiped package carries: in base64, and
-// with a note of 32 KiB, it stays below the message's 256 KiB.
-const maxGossip = 150 << 10
