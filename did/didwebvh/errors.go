@@ -47,6 +47,7 @@ type Error struct {
 	cause  error
 }
 
+// Error names the entry and what is wrong with it.
 func (e *Error) Error() string {
 	if e.Number == 0 {
 		return "did:webvh log: " + e.What

@@ -32,6 +32,7 @@ type Rollback struct {
 	Number  int    // number of Held
 }
 
+// Error names both versions.
 func (e *Rollback) Error() string {
 	return fmt.Sprintf("log of %s ends at %s, this node has verified %d (%s)", e.DID, e.Offered, e.Number, e.Held)
 }
@@ -50,6 +51,7 @@ type Fork struct {
 	Parent, HeldLine, OfferedLine []byte
 }
 
+// Error names both entries.
 func (e *Fork) Error() string {
 	return fmt.Sprintf("two valid entries %d for %s: %s, %s", e.Number, e.DID, e.Held, e.Offered)
 }
@@ -67,6 +69,7 @@ type Below struct {
 	Cause  error  // why the stored bytes are not used, if it was not their age
 }
 
+// Error says where state and pins stand, and the cause.
 func (e *Below) Error() string {
 	s := fmt.Sprintf("recovering: state has entry %d of %s, pins name %d", e.Held, e.DID, e.Number)
 	if e.Cause != nil {
