@@ -146,7 +146,7 @@ func disputeRule(c *cli.Context, s *streams) error {
 		return err
 	}
 	if n := c.Int("severity"); n < 0 || n > 100 {
-		return &usageError{fmt.Sprintf("--severity is %d, points are 0..100", n), ""}
+		return &usageError{fmt.Sprintf("--severity is %d, points are 0..100", n), "the band of each claim bounds it: see trustnode dispute show CASE"}
 	}
 	return one(c, func(ctx context.Context, k *caller, id string) error {
 		var out httpapi.Case

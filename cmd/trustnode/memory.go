@@ -65,7 +65,7 @@ func memoryCommand(s *streams) *cli.Command {
 		{Name: "import", Usage: "import a memory file; entries wait in quarantine for memory tag --release", ArgsUsage: "FILE", Flags: []cli.Flag{agent, project,
 			&cli.StringFlag{Name: "format", Usage: "auto or mcp", Value: "auto"}},
 			Action: func(c *cli.Context) error { return memoryImport(c, s) }},
-		{Name: "list", Usage: "list entries, newest first", Flags: []cli.Flag{project, &cli.IntFlag{Name: "limit", Value: 50}},
+		{Name: "list", Usage: "list entries, newest first", Flags: []cli.Flag{project, &cli.IntFlag{Name: "limit", Usage: "most entries", Value: 50}},
 			Action: func(c *cli.Context) error { return memoryList(c, s) }},
 		{Name: "tag", Usage: "add and remove tags, release from quarantine", ArgsUsage: "[ID…]", Flags: []cli.Flag{project,
 			&cli.BoolFlag{Name: "release", Usage: "release from quarantine"}, &cli.BoolFlag{Name: "all", Usage: "every entry of the project"},

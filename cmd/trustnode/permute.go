@@ -15,7 +15,8 @@ func permute(app *cli.App, args []string) ([]string, error) {
 		return args, nil
 	}
 	out, rest := []string{args[0]}, args[1:]
-	commands, flags := app.Commands, app.Flags
+	common := commonFlags() // these may stand before a verb as well
+	commands, flags := app.Commands, common
 	for {
 		i := nextWord(rest, flags)
 		if i < 0 || len(commands) == 0 {
@@ -32,6 +33,9 @@ func permute(app *cli.App, args []string) ([]string, error) {
 		out = append(out, rest[i])
 		rest = append(append([]string{}, rest[:i]...), rest[i+1:]...)
 		commands, flags = cmd.Subcommands, cmd.Flags
+		if len(commands) > 0 {
+			flags = common
+		}
 	}
 	before, after, err := split(rest, flags)
 	if err != nil {
@@ -74,7 +78,7 @@ func split(args []string, flags []cli.Flag) (before, after []string, err error) 
 			continue
 		}
 		if i++; i == len(args) {
-			return nil, nil, &usageError{fmt.Sprintf("flag %s needs a value", a), ""}
+			return nil, nil, &usageError{fmt.Sprintf("flag %s needs a value", a), "the verb's --help lists its flags"}
 		}
 		before = append(before, args[i])
 	}
