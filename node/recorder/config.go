@@ -109,6 +109,7 @@ type Recorder struct {
 	state   State
 	why     string
 	pulse   chan struct{} // closed and replaced when something was achieved
+	version uint64        // how often that was
 	failing time.Time     // since when draining fails; zero while it does not
 	asked   uint64        // audit.rows asked for, counted
 	served  uint64        // of those, answered
@@ -134,6 +135,8 @@ type sequencer struct {
 	firstRow time.Time // when a row was first seen waiting in the outbox
 	dropped  uint64    // outbox numbers up to here are deleted
 	polled   time.Time // since when a drafted item is not committed
+	from     uint64    // outbox number before the first of read
+	read     []item    // committed items that wait, as far as they were read
 	signers  map[string]envelope.Signer
 }
 
@@ -242,7 +245,16 @@ func (r *Recorder) progress() {
 	r.mu.Lock()
 	close(r.pulse)
 	r.pulse = make(chan struct{})
+	r.version++
 	r.mu.Unlock()
+}
+
+// Version counts what Changed tells of, from the start of the process on. What was read
+// after a Version is still what the logs say while Version gives the same.
+func (r *Recorder) Version() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.version
 }
 
 // Changed returns a channel that is closed when something next changes in any

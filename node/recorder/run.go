@@ -89,6 +89,7 @@ func (r *Recorder) turn(ctx context.Context) (time.Duration, error) {
 	r.turns.Lock()
 	defer r.turns.Unlock()
 	if s, _ := r.State(); s != Open {
+		r.seq.read = nil // a restore may bring other items
 		return idleEvery, nil
 	}
 	if err := r.open(ctx); err != nil {
@@ -200,17 +201,34 @@ func (r *Recorder) unserved(asked uint64) bool {
 	return asked > r.served
 }
 
-// next reads the items after the mark.
+// next returns the items after the mark. An item never changes once it is committed, so
+// those read in an earlier turn are not read again: rows wait up to a second for others,
+// and each that joins them wakes Run.
 func (r *Recorder) next(ctx context.Context) ([]item, error) {
 	mark, err := r.cfg.Events.Mark(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var out []item
+	s := &r.seq
+	if mark < s.from || mark-s.from > uint64(len(s.read)) {
+		s.read = nil
+	} else {
+		s.read = s.read[mark-s.from:]
+	}
+	s.from = mark
+	if len(s.read) < maxItem {
+		err = r.readOn(ctx)
+	}
+	return s.read, err
+}
+
+// readOn reads the items after those that are read.
+func (r *Recorder) readOn(ctx context.Context) error {
+	s := &r.seq
 	var bad error
-	err = r.cfg.State.View(ctx, func(s store.Reader) error {
-		return s.Scan(keyItem, itemKey(mark), func(k, v []byte) bool {
-			n := mark + uint64(len(out)) + 1
+	err := r.cfg.State.View(ctx, func(db store.Reader) error {
+		return db.Scan(keyItem, itemKey(s.from+uint64(len(s.read))), func(k, v []byte) bool {
+			n := s.from + uint64(len(s.read)) + 1
 			if string(k) != string(itemKey(n)) {
 				bad = fmt.Errorf("%w: outbox has no item %d", store.ErrCorrupt, n)
 				return false
@@ -219,11 +237,11 @@ func (r *Recorder) next(ctx context.Context) ([]item, error) {
 			if it, bad = decodeItem(n, v); bad != nil {
 				return false
 			}
-			out = append(out, it)
-			return len(out) < maxItem
+			s.read = append(s.read, it)
+			return len(s.read) < maxItem
 		})
 	})
-	return out, errors.Join(err, bad)
+	return errors.Join(err, bad)
 }
 
 // finish signs what is appended and not signed, and drops what is drained.

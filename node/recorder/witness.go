@@ -38,6 +38,9 @@ func (r *Recorder) WitnessAnswer(ctx context.Context, d did.DID, request []byte)
 	r.logs.Lock()
 	status, line, err := r.cosign(ctx, req)
 	r.logs.Unlock()
+	if status == attlog.StatusCosigned {
+		r.progress() // the own cosignature is a time for what it covers
+	}
 	if err != nil {
 		return 0, nil, err
 	}
