@@ -18,8 +18,8 @@ const TypeEvent envelope.Type = "application/vnd.trustnode.event.v1+json"
 type Type string
 
 // Event is the signed body of one statement of an organization, and its wire
-// form; the members are those of section 2 of the log's format. Order is the
-// index in the log, never At, which only the signer's clock made.
+// form; the members are those of SPEC.md, "Event". Order is the index in the log,
+// never At, which only the signer's clock made.
 type Event struct {
 	Actor   did.DID       `json:"actor,omitempty"`
 	At      envelope.Time `json:"at"`

@@ -11,7 +11,7 @@ import (
 	"trustnode/did/envelope/envelopetest"
 )
 
-// The golden event of the format's section 2, and its private body.
+// The golden event, and its private body. Frozen.
 const (
 	goldenEvent = `{"at":"2026-12-01T10:00:02Z","body":"zQmZ3AS2YAb2rFizNcngcrHk7c5MmZqCzxwrhiBSgu5s6KC","data":{"expires_at":"2026-12-31T00:00:00Z","hygiene":[],"lender":"did:web:harbor.example:agents:berths","max_reads":5000,"patterns":["read"],"permission":"zQmdUqbkEpxZ4vG1d6WerUMHNoFokip3gY9YEGtk2RhsEMn"},"kid":"key-1","nonce":"wMDAwMDAwMDAwMDAwMDAwA",` +
 		`"org":"did:web:harbor.example","refs":["zQmdUqbkEpxZ4vG1d6WerUMHNoFokip3gY9YEGtk2RhsEMn"],"subject":"zQmdUqbkEpxZ4vG1d6WerUMHNoFokip3gY9YEGtk2RhsEMn","type":"loan.issued"}`

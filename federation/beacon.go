@@ -12,7 +12,7 @@ var BeaconType = envelope.TypeOf("beacon")
 
 // Beacon says that an organization lives, which charter it follows, and how much
 // of each member's log and DID log it holds. Its writer sends one every
-// policy.beacon_every_s, and at once after what matters. 02, sections 2 and 6.
+// policy.beacon_every_s, and at once after what matters. SPEC.md, section 6.
 type Beacon struct {
 	At         envelope.Time `json:"at"`
 	Charter    CharterRef    `json:"charter"`
@@ -91,7 +91,7 @@ func checkDID(name string, d did.DID) error {
 	return text(name, d.String(), MaxDID)
 }
 
-// checkSender checks the members every body of section 2 has.
+// checkSender checks the members that all signed bodies have: SPEC.md, section 4.
 func checkSender(org did.DID, kid, version string, fed envelope.ID, at envelope.Time) error {
 	if err := checkDID("org", org); err != nil {
 		return err

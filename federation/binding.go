@@ -31,7 +31,7 @@ var ErrOneKey = errors.New("node key is the organization key")
 
 // Binding ties a node key to the organization whose node it is. Both keys sign
 // the same body: the organization, so that nobody else speaks for it; the node
-// key, so that an organization cannot claim another's node. 02, section 2.
+// key, so that an organization cannot claim another's node. SPEC.md, section 5.
 type Binding struct {
 	Addrs      []string      `json:"addrs"` // multiaddrs without /p2p
 	At         envelope.Time `json:"at"`

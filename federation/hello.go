@@ -21,7 +21,7 @@ const (
 
 // Hello is the first word on each link, said by both ends on one stream of
 // ProtocolHello: the opener first. It is not signed; what admits is the binding
-// in it and the key of the channel. 02, section 8.
+// in it and the key of the channel. SPEC.md, section 7.
 type Hello struct {
 	AboutYou   AboutYou      `json:"about_you"`
 	Binding    string        `json:"binding,omitempty"` // DSSE JSON of the own Binding; absent: none yet

@@ -141,8 +141,8 @@ type Heard struct {
 	Synced  bool          // a sync with its sender has ended since
 }
 
-// counts is section 6: another voter, my head, in time by both clocks, and
-// nothing hidden above my head.
+// counts says which beacons show that the others are heard: of another voter, with
+// my head, in time by both clocks, and nothing hidden above my head.
 func (b Heard) counts(h *Head) bool {
 	return b.Voter && b.Org != h.Me && b.Charter == h.ID && b.Age >= 0 && b.Age < h.FreshWithin &&
 		b.Delta.Abs() <= h.Skew && (!b.Ahead || b.Synced)

@@ -63,7 +63,7 @@ func nonceOf(b byte) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strings.Repeat(string([]byte{b}), 16)))
 }
 
-// goldenLog builds the four entries of the format's section 6; third is the
+// goldenLog builds the four entries of the golden log; third is the
 // nonce byte of index 2.
 func goldenLog(t *testing.T, third byte) []attestation.Entry {
 	t.Helper()
@@ -220,7 +220,7 @@ func TestAnOutsideToolTakesTheProof(t *testing.T) {
 	}
 }
 
-// TestGoldenBranch is the other branch of section 9: an index 2 with another
+// TestGoldenBranch is another branch of the golden log: an index 2 with another
 // nonce, and the ranges that prove the fork.
 func TestGoldenBranch(t *testing.T) {
 	ours, other := leavesOf(goldenLog(t, 0xa2)), leavesOf(goldenLog(t, 0xaf))

@@ -11,7 +11,7 @@ import (
 	"trustnode/did/envelope"
 )
 
-// Windows of the design, in seconds.
+// Windows of the fold, in seconds.
 const (
 	quarter = 7_862_400  // 91 days: repeated violations, reciprocal praise
 	year    = 31_536_000 // 365 days: confidence, partners of a perspective

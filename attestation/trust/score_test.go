@@ -42,8 +42,7 @@ func sig(n byte, at int64, who, org, other did.DID, c Code) Signal {
 	return Signal{ID: envelope.IDOf([]byte{n}), At: at, Subject: who, Org: org, Other: other, Code: c}
 }
 
-// TestWorkedExample is section 7 of the design without the renewal, which pacts bring:
-// an end that was surfaced, then a ruling of severity 43.333 for six reads.
+// TestWorkedExample: an end that was surfaced, then a ruling of severity 43.333 for six reads.
 func TestWorkedExample(t *testing.T) {
 	ruling := sig(2, unix(t, "2026-12-23T12:00:00Z"), planner, line, harbor, "R1")
 	ruling.Severity, ruling.Acts = 43_333, 6

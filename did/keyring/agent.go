@@ -56,7 +56,7 @@ const (
 
 // Agent is the body of an agent object: an organization says that this DID
 // acts for it. The organization signs it, and so does Key.Pub, which proves
-// that whoever asked holds that key. 01, section 8.
+// that whoever asked holds that key. SPEC.md.
 type Agent struct {
 	Agent        did.DID       `json:"agent"`
 	Capabilities []Capability  `json:"capabilities"`          // 1 to 16, ascending
@@ -91,7 +91,7 @@ func (a Agent) Signer() (did.DID, string) { return a.Org, a.Kid }
 // MaxBytes returns 4,096.
 func (Agent) MaxBytes() int { return maxAgent }
 
-// Check holds the rules of 01, section 8, that the body alone decides. Errors are *envelope.FormError.
+// Check holds the rules of SPEC.md that the body alone decides. Errors are *envelope.FormError.
 func (a Agent) Check() error {
 	for _, rule := range []func() *envelope.FormError{a.checkOrg, a.checkKey, a.checkNames, a.checkCapabilities, a.checkTimes} {
 		if f := rule(); f != nil {

@@ -20,14 +20,14 @@ var base32Lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPad
 
 // Fingerprint is what two people compare by voice: "org1-" and nine groups of
 // four letters over the DID and the version at its head, the last group a
-// checksum of the others. 01, section 7; 02, section 4.
+// checksum of the others. SPEC.md, "Fingerprint".
 func Fingerprint(d did.DID, version string) string {
 	return Spell(fingerprintPrefix, sha256.Sum256([]byte(d.String()+"\n"+version)))
 }
 
 // Spell writes a hash as people compare it by voice: the prefix, which says of
 // what it is, eight groups of four that are its first 20 bytes in lower-case
-// base32 (RFC 4648), and a ninth that checks the others. 02, section 4.
+// base32 (RFC 4648), and a ninth that checks the others. SPEC.md, "Fingerprint".
 func Spell(prefix string, sum [sha256.Size]byte) string {
 	kept := sum[:fingerprintBytes]
 	check := sha256.Sum256(append([]byte(prefix), kept...))

@@ -2,7 +2,7 @@ package keyring
 
 // Caps on what is kept and parsed.
 const (
-	maxPinned = 10_000  // DIDs of one ring: 01, section 9
+	maxPinned = 10_000  // DIDs of one ring: every member ever, and the partners of their agents
 	maxAgent  = 4 << 10 // bytes of an agent body
 	listPage  = 256     // records read from the store at a time
 

@@ -369,8 +369,7 @@ func flip(s string) string {
 	return "a"
 }
 
-// TestFingerprintOfTheSpecification rebuilds the worked value: that of the
-// genesis in section 2.
+// TestFingerprintOfTheSpecification rebuilds a worked value.
 func TestFingerprintOfTheSpecification(t *testing.T) {
 	const worked = "fed1-cfty-5puv-redc-auo2-xlbf-5qzy-j7d6-3ghr-qhf5"
 	genesis, err := envelope.ParseID("zQmPWbE8mF9t2EFMGGq4SqQ8xwMf9j9oTGxaZhChMrwZ7P2")

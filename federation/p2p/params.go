@@ -11,7 +11,7 @@ type degrees struct{ d, lo, hi, out int }
 
 // degreesFor returns the degrees for a federation of n member nodes. Up to 12
 // nodes all peers are direct and the mesh is a reserve. gossipsub refuses an
-// outbound degree that is not below lo and below half of d. 02, section 8.
+// outbound degree that is not below lo and below half of d.
 func degreesFor(n int) degrees {
 	if n <= allDirect {
 		return degrees{d: 4, lo: 2, hi: 8, out: 1}
