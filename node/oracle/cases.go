@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -14,18 +13,14 @@ import (
 // byBorrower are the codes whose proof says that a borrower broke a loan.
 var byBorrower = []string{"C1", "P1", "R1", "S1", "S2", "T1", "T2"}
 
-// signals are those of loans and of cases, as of a moment.
-func (o *Oracle) signals(ctx context.Context, f found, at time.Time) ([]trust.Signal, error) {
-	cases, err := o.cases.Cases(ctx, at)
-	if err != nil {
-		return nil, err
-	}
-	out := trust.Signals(f.facts, ruled(cases))
+// withCases adds the signals of cases to those of loans.
+func (f found) withCases(cases []mediation.Case) []trust.Signal {
+	out := slices.Clip(f.loans)
 	for _, c := range cases {
 		out = append(out, f.counters(c)...)
 		out = append(out, f.effects(c)...)
 	}
-	return out, nil
+	return out
 }
 
 func final(c mediation.Case) bool {

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"time"
 
-	"trustnode/attestation"
 	"trustnode/attestation/trust"
 	"trustnode/did"
 	"trustnode/did/envelope"
@@ -34,10 +33,15 @@ type Cases interface {
 type Oracle struct {
 	n     *self.Node
 	cases Cases
+
+	turn chan struct{} // of one: held by whoever reads the logs
+	last reading       // guarded by turn
 }
 
 // New returns the oracle of n.
-func New(n *self.Node, cases Cases) *Oracle { return &Oracle{n, cases} }
+func New(n *self.Node, cases Cases) *Oracle {
+	return &Oracle{n: n, cases: cases, turn: make(chan struct{}, 1)}
+}
 
 // Signed is an answer with the envelope this organization signed; its id is the ETag.
 type Signed struct {
@@ -66,18 +70,14 @@ func (o *Oracle) Show(ctx context.Context, subject did.DID, asOf time.Time, pers
 	if err != nil {
 		return Signed{}, err
 	}
-	f, err := o.about(ctx, head, subject)
+	r, err := o.about(ctx, head, subject, at)
 	if err != nil {
 		return Signed{}, err
 	}
-	if !perspective.IsZero() && f.world.Orgs[perspective] != perspective {
+	if !perspective.IsZero() && r.world.Orgs[perspective] != perspective {
 		return Signed{}, fault.New(fault.Invalid, "perspective", "%s is no organization known here", perspective)
 	}
-	signals, err := o.signals(ctx, f, at)
-	if err != nil {
-		return Signed{}, err
-	}
-	a := trust.Score(policy, signals, f.world, subject, trust.View{Org: perspective}, at)
+	a := trust.Score(policy, r.signals, r.world, subject, trust.View{Org: perspective}, at)
 	a.Charter = trust.CharterRef{ID: head.ID, Seq: head.Seq}
 	return o.sign(ctx, a)
 }
@@ -111,55 +111,24 @@ func policyOf(head charter.Head) (trust.Policy, error) {
 	return p, nil
 }
 
-// found is what the logs say of everybody.
-type found struct {
-	facts  []attestation.Fact
-	issued map[claim]bool // organizations that issued an agent, by their own logs
-	world  trust.World
-}
-
-// claim is an organization that says an agent is its own.
-type claim struct{ org, agent did.DID }
-
 // about reads the logs, and once asks the members where the subject is in none.
-func (o *Oracle) about(ctx context.Context, head charter.Head, subject did.DID) (found, error) {
-	f, err := o.read(ctx, head)
-	if err != nil || !f.world.Orgs[subject].IsZero() {
-		return f, err
+func (o *Oracle) about(ctx context.Context, head charter.Head, subject did.DID, at time.Time) (reading, error) {
+	r, err := o.read(ctx, head, at)
+	if err != nil || !r.world.Orgs[subject].IsZero() {
+		return r, err
 	}
 	soon, stop := context.WithTimeout(ctx, askFor)
 	defer stop()
 	if err := o.n.Peers.Sync(soon); err != nil && ctx.Err() == nil {
 		o.n.Log.DebugContext(ctx, "no member could be asked", "error", err)
 	}
-	if f, err = o.read(ctx, head); err != nil {
-		return f, err
+	if r, err = o.read(ctx, head, at); err != nil {
+		return r, err
 	}
-	if f.world.Orgs[subject].IsZero() {
-		return f, fault.New(fault.NotFound, "did", "%s is no member's agent and no member", subject)
+	if r.world.Orgs[subject].IsZero() {
+		return r, fault.New(fault.NotFound, "did", "%s is no member's agent and no member", subject)
 	}
-	return f, nil
-}
-
-func (o *Oracle) read(ctx context.Context, head charter.Head) (found, error) {
-	f := found{issued: map[claim]bool{}}
-	for _, q := range []attestation.Query{{Type: "agent.issued"}, {Type: "loan."}} {
-		for x, err := range o.n.Rec.Facts(ctx, q) {
-			if err != nil {
-				return found{}, err
-			}
-			f.facts = append(f.facts, x)
-			var d attestation.AgentIssued
-			if e := x.Event.Body(); e.Type == "agent.issued" && e.Decode(&d) == nil {
-				f.issued[claim{e.Org, d.Agent}] = true
-			}
-		}
-	}
-	f.world = trust.World{Orgs: trust.Orgs(f.facts), Groups: charter.Groups(head.Body)}
-	for _, m := range head.Members {
-		f.world.Orgs[m.DID] = m.DID
-	}
-	return f, nil
+	return r, nil
 }
 
 // sign fills what belongs to the answering organization and signs.
