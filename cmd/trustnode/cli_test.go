@@ -207,3 +207,31 @@ func TestEveryVerbHasHelp(t *testing.T) {
 		}
 	}
 }
+
+// Whatever is typed, it is sorted or refused.
+func FuzzPermute(f *testing.F) {
+	for _, s := range []string{"status", "--data d loan read x --as q", "loan issue --scope -tag:x", "memory add -- -5", "--json", "a=b --= - -- --", "loan --json"} {
+		f.Add(s)
+	}
+	app := newApp(&streams{})
+	f.Fuzz(func(t *testing.T, line string) {
+		in := append([]string{"trustnode"}, strings.Split(line, " ")...)
+		out, err := permute(app, in)
+		if err != nil {
+			return
+		}
+		// Nothing is lost or made up but the mark between flags and arguments.
+		count := map[string]int{}
+		for _, w := range in {
+			count[w]++
+		}
+		for _, w := range out {
+			count[w]--
+		}
+		for w, n := range count {
+			if n != 0 && w != "--" {
+				t.Errorf("%q became %q", in, out)
+			}
+		}
+	})
+}

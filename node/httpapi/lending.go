@@ -3,11 +3,13 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -80,7 +82,7 @@ func (in *callIn) parse() (lender.Call, error) {
 func (s *server) read(ctx huma.Context, in *callIn) {
 	call, err := in.parse()
 	if err == nil {
-		call.Send = &release{ctx}
+		call.Send = &release{ctx: ctx, within: sendTime}
 		err = s.Lender.Read(ctx.Context(), call)
 	}
 	if err == nil {
@@ -92,27 +94,58 @@ func (s *server) read(ctx huma.Context, in *callIn) {
 	writeProblem(nil, ctx, err)
 }
 
-// release writes one answer to an HTTP connection.
-type release struct{ ctx huma.Context }
+// release writes one answer to an HTTP connection, within a time: a caller that does not
+// read holds a place among the calls under way no longer.
+type release struct {
+	ctx    huma.Context
+	within time.Duration
+
+	mu      sync.Mutex
+	aborted bool // guarded by mu
+}
+
+// errAborted says that the loan ended before the answer was written.
+var errAborted = errors.New("the answer was held back")
 
 func (r *release) Send(answer []byte) error {
+	if err := r.begin(); err != nil {
+		return err
+	}
 	r.ctx.SetHeader("Content-Type", "application/json")
 	r.ctx.SetHeader("Content-Length", fmt.Sprint(len(answer)))
 	r.ctx.SetStatus(http.StatusOK)
 	if _, err := r.ctx.BodyWriter().Write(answer); err != nil {
 		return err
 	}
-	if f, ok := r.ctx.BodyWriter().(http.Flusher); ok {
-		f.Flush() // the bytes are with the kernel before the lock is let go
+	// The bytes are with the kernel before the lock is let go.
+	return r.control().Flush()
+}
+
+// begin sets the time by which the answer is written, unless it was aborted.
+func (r *release) begin() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.aborted {
+		return errAborted
 	}
-	return nil
+	err := r.control().SetWriteDeadline(time.Now().Add(r.within))
+	if errors.Is(err, http.ErrNotSupported) {
+		return nil // in process, where nothing blocks
+	}
+	return err
 }
 
 // Abort makes a write under way fail at once.
 func (r *release) Abort() {
-	if w, ok := r.ctx.BodyWriter().(http.ResponseWriter); ok {
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))
-	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.aborted = true
+	_ = r.control().SetWriteDeadline(time.Unix(1, 0))
+}
+
+func (r *release) control() *http.ResponseController {
+	w, _ := r.ctx.BodyWriter().(http.ResponseWriter)
+	return http.NewResponseController(w)
 }
 
 // loans are the operator's routes about permissions, lent and borrowed.
@@ -282,6 +315,10 @@ func rowOf(r lender.AuditRow) AuditRow {
 		out.Op, out.At, out.Purpose = v.Op, v.At.String(), v.Purpose
 	case lending.RevokeRow:
 		out.Op, out.At, out.Purpose = v.Op, v.At.String(), v.Reason
+	case lending.ReceivedRow: // the borrower's own, where both sides are agents of this node
+		out.Op, out.Seq, out.At, out.Request, out.Hash = v.Op, v.Seq, v.At.String(), v.Request.String(), v.Hash.String()
+	case lending.EndedRow:
+		out.Op, out.Code, out.At, out.Request = v.Op, string(v.State), v.At.String(), v.Request.String()
 	}
 	return out
 }

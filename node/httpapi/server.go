@@ -10,6 +10,7 @@ package httpapi
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -54,10 +55,11 @@ func New(s Services, token, version string, log *slog.Logger) http.Handler {
 	}
 	api := humago.New(mux, cfg)
 	srv := &server{Services: s, token: sha256.Sum256([]byte(token)), log: log}
-	api.UseMiddleware(srv.authorize(api), noStore)
+	api.UseMiddleware(noStore, srv.authorize(api))
 	srv.public(api, mux)
 	srv.borrower(api)
 	srv.operator(api)
+	mux.HandleFunc("/", noRoute)
 	return srv.logged(mux)
 }
 
@@ -87,6 +89,20 @@ func noStore(ctx huma.Context, next func(huma.Context)) {
 		ctx.SetHeader("Cache-Control", "no-store")
 	}
 	next(ctx)
+}
+
+// noRoute answers what no route is for, in the form of every refusal.
+func noRoute(w http.ResponseWriter, r *http.Request) {
+	p := fault.ProblemOf(fault.New(fault.NotFound, "route", "there is no %s %.200s", r.Method, r.URL.Path).WithHint("/openapi.json lists what can be asked"))
+	b, err := json.Marshal(p)
+	if err != nil {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(b)
 }
 
 // logged writes one line per request at debug: method, route, status, never a body or a
