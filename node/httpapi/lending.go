@@ -49,7 +49,10 @@ type callIn struct {
 	RawBody []byte `contentType:"application/json" doc:"{\"request\":\"<compact readrequest>\",\"permission\":\"<compact, if the lender may lack it>\"}"`
 }
 
-const callDepth = 2
+const (
+	callDepth = 2
+	sendTime  = 30 * time.Second // for an answer to be taken by the borrower's connection
+)
 
 // parse reads request and permission; what is unknown, doubled or of another case is refused.
 func (in *callIn) parse() (lender.Call, error) {
@@ -117,8 +120,7 @@ func (r *release) Send(answer []byte) error {
 	if _, err := r.ctx.BodyWriter().Write(answer); err != nil {
 		return err
 	}
-	// The bytes are with the kernel before the lock is let go.
-	return r.control().Flush()
+	return known(r.control().Flush()) // the bytes are with the kernel before the lock is let go
 }
 
 // begin sets the time by which the answer is written, unless it was aborted.
@@ -128,9 +130,13 @@ func (r *release) begin() error {
 	if r.aborted {
 		return errAborted
 	}
-	err := r.control().SetWriteDeadline(time.Now().Add(r.within))
+	return known(r.control().SetWriteDeadline(time.Now().Add(r.within)))
+}
+
+// known leaves out that a caller in this process, whom nothing can block, has no deadlines.
+func known(err error) error {
 	if errors.Is(err, http.ErrNotSupported) {
-		return nil // in process, where nothing blocks
+		return nil
 	}
 	return err
 }
