@@ -38,7 +38,7 @@ func newHost(seed []byte, g *gate, cidrs []netip.Prefix) (host.Host, error) {
 	return libp2p.New(
 		libp2p.Identity(key),
 		libp2p.NoListenAddrs,
-		libp2p.Transport(tcp.NewTCPTransport),
+		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()), // a port that another process has is an error
 		libp2p.Transport(libp2pquic.NewTransport),
 		libp2p.Security(noise.ID, noise.New),
 		libp2p.Muxer(yamux.ID, yamux.DefaultTransport),

@@ -88,7 +88,7 @@ func (r *reading) sign(ctx context.Context, in ReadInput, at time.Time) error {
 		}
 	}
 	if strings.TrimSpace(in.Purpose) == "" || envelope.CheckText(in.Purpose, false) != nil || len(in.Purpose) > lending.MaxPurpose {
-		return r.deny(fault.Invalid, lending.ReasonPurposeMissing, "no purpose of 1 to %d bytes of plain text", lending.MaxPurpose).WithHint("give --purpose")
+		return r.deny(fault.Invalid, lending.ReasonPurposeMissing, "the purpose is not 1 to %d bytes of plain text on one line", lending.MaxPurpose).WithHint("give --purpose, without line breaks")
 	}
 	if in.Limit < 0 || in.Limit > lending.MaxLimit {
 		return r.deny(fault.Invalid, "limit", "limit %d, 1 to %d are allowed", in.Limit, lending.MaxLimit).WithHint("give --limit 1..100")

@@ -152,7 +152,7 @@ func TestProblem(t *testing.T) {
 func TestInternalCarriesNoDetail(t *testing.T) {
 	secret := errors.New("open /home/ines/keys: permission denied")
 	for _, err := range []error{nil, secret, Wrap(Internal, "keys", secret).WithHint("look into /home/ines"), New("teapot", "x", "y")} {
-		if got, want := ProblemOf(err), (Problem{Type: "about:blank", Title: "Internal Server Error", Status: 500, Code: Internal}); got != want {
+		if got, want := ProblemOf(err), (Problem{Type: "about:blank", Title: "Internal Server Error", Status: 500, Code: Internal, Reason: "internal"}); got != want {
 			t.Errorf("%v: got %+v, want %+v", err, got, want)
 		}
 	}

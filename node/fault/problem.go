@@ -26,8 +26,8 @@ type Problem struct {
 	Title   string `json:"title"`
 	Status  int    `json:"status"`
 	Code    Code   `json:"code"`
-	Reason  string `json:"reason,omitempty"`
-	Hint    string `json:"hint,omitempty"`
+	Reason  string `json:"reason"` // never empty: the code where there is no narrower word
+	Hint    string `json:"hint"`
 	Detail  string `json:"detail,omitempty"`
 	Perm    string `json:"perm,omitempty"`
 	Receipt string `json:"receipt,omitempty"`
@@ -41,15 +41,27 @@ func ProblemOf(err error) Problem {
 		d = New(Internal, "", "")
 	}
 	code := d.Code.known()
-	p := Problem{Type: "about:blank", Title: http.StatusText(code.Status()), Status: code.Status(), Code: code}
+	p := Problem{Type: "about:blank", Title: http.StatusText(code.Status()), Status: code.Status(), Code: code, Reason: string(code)}
 	if code == Internal {
 		return p
 	}
-	p.Reason, p.Hint, p.Detail, p.Receipt = d.Reason, d.Hint, d.Detail, d.Receipt
+	p.Hint, p.Detail, p.Receipt = d.Hint, d.Detail, d.Receipt
+	if d.Reason != "" {
+		p.Reason = d.Reason
+	}
 	if !d.Perm.IsZero() {
 		p.Perm = d.Perm.String()
 	}
 	return p
+}
+
+// JSON returns the problem object as it is sent.
+func (p Problem) JSON() []byte {
+	b, err := json.Marshal(p)
+	if err != nil {
+		panic("fault: " + err.Error()) // strings and a number
+	}
+	return b
 }
 
 // ParseProblem reads what another node answered with an HTTP status ≥ 400. Its

@@ -139,7 +139,7 @@ func (i *issuing) draft(in IssueInput) error {
 		return fault.New(fault.Invalid, "patterns", "this node answers pattern read alone").WithHint("leave the patterns out")
 	}
 	if err := envelope.CheckText(in.Purpose, false); err != nil || in.Purpose == "" {
-		return fault.New(fault.Invalid, "purpose", "no purpose of 1 to %d bytes of plain text", lending.MaxPurpose).WithHint("give --purpose")
+		return fault.New(fault.Invalid, "purpose", "the purpose is not 1 to %d bytes of plain text on one line", lending.MaxPurpose).WithHint("give --purpose, without line breaks")
 	}
 	i.p = lending.Permission{
 		Lender: i.lender.Agent, Kid: i.lender.KID, Borrower: i.borrower.Agent, Scope: scope, Purpose: in.Purpose,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"trustnode/attestation/audit"
 	"trustnode/did/envelope"
@@ -169,8 +170,12 @@ func (l *Lender) tag(ctx context.Context, at memory.Place, in TagInput) (n int, 
 	if in.All {
 		return l.n.Entries.TagAll(ctx, at, c, nil)
 	}
+	ids := make([]string, len(in.IDs))
+	for i, id := range in.IDs {
+		ids[i], _, _ = strings.Cut(id, "@") // as printed, id@revision
+	}
 	err = l.n.DB.Update(ctx, func(tx store.Tx) error {
-		changed, err := l.n.Entries.Tag(tx, at, in.IDs, c)
+		changed, err := l.n.Entries.Tag(tx, at, ids, c)
 		n = len(changed)
 		return err
 	})

@@ -2,7 +2,6 @@ package lender
 
 import (
 	"context"
-	"encoding/json"
 
 	"trustnode/did"
 	"trustnode/federation/lending"
@@ -22,11 +21,7 @@ func (l *Lender) Serve(ctx context.Context, from did.DID, frame []byte, send fun
 	if d.Code == fault.Internal {
 		l.n.Log.ErrorContext(ctx, "a lending call failed", "from", from.String(), "error", err)
 	}
-	p, err := json.Marshal(fault.ProblemOf(d))
-	if err != nil {
-		return err
-	}
-	return send(lending.ProblemFrame(p, d.Code.Status()))
+	return send(lending.ProblemFrame(fault.ProblemOf(d).JSON(), d.Code.Status()))
 }
 
 // exchange answers by s, or returns the refusal that is to be sent.

@@ -124,7 +124,7 @@ func short(r *charter.Refused, reason string) *fault.Denied {
 	}
 	d := fault.New(fault.NeedsApproval, reason, "%s", detail)
 	if len(missing) > 0 {
-		d = d.WithHint("send the draft to %s; it runs: trustnode fed sign --now d.fed", places(missing))
+		d = d.WithHint("send the draft to %s; it runs: trustnode fed sign --now DRAFT", places(missing))
 	}
 	return d
 }

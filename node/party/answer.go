@@ -74,6 +74,9 @@ func replies(c mediation.Case, in Reply) (mediation.Answer, error) {
 			return a, fault.New(fault.Invalid, "claim", "the case has no claim %d", n).WithHint("it has claims 1..%d", len(c.Dispute.Claims))
 		}
 	}
+	if in.Deny && len(in.Admit) >= len(c.Dispute.Claims) {
+		return a, fault.New(fault.Invalid, "reply", "every claim is admitted, so none is left to deny").WithHint("an answer is given once; leave out --deny to admit")
+	}
 	for _, cl := range c.Dispute.Claims {
 		switch {
 		case slices.Contains(in.Admit, int(cl.N)):

@@ -97,10 +97,10 @@ func (p *Party) file(ctx context.Context, l loan, relief []string) (id, last env
 	if err := d.allowed(p.n.Org); err != nil {
 		return id, last, err
 	}
-	if err := p.room(ctx, &d); err != nil {
+	if d.evidence, err = p.afterEnd(ctx, l); err != nil {
 		return id, last, err
 	}
-	if d.evidence, err = p.afterEnd(ctx, l); err != nil {
+	if err := p.room(ctx, &d); err != nil {
 		return id, last, err
 	}
 	if err := d.write(); err != nil {
@@ -210,8 +210,8 @@ func (p *Party) room(ctx context.Context, d *draft) error {
 		if count++; mine {
 			d.open = append(d.open, id)
 		}
-		if n, ok := same(f, d.Borrower); ok && mine {
-			return fault.New(fault.Conflict, "joined", "case %s is open on the same subject and code", id).WithHint("joined %s as claim %d", id, n)
+		if c, ok := same(f, d.Borrower); ok && mine {
+			return joined(id, c, d.loan.id)
 		}
 	}
 	if count >= mediation.MaxOpen {
@@ -231,13 +231,23 @@ func union(a, b []envelope.ID) []envelope.ID {
 }
 
 // same finds the claim of a case that is on this subject and on R1.
-func same(f folded, subject did.DID) (uint64, bool) {
+func same(f folded, subject did.DID) (mediation.Claim, bool) {
 	for _, c := range f.Dispute.Claims {
 		if c.Code == "R1" && c.Subject == subject {
-			return c.N, true
+			return c, true
 		}
 	}
-	return 0, false
+	return mediation.Claim{}, false
+}
+
+// joined refuses a second filing on what a case is already about. Another loan of the
+// same agent would be a claim of its own, and a case takes none after it was filed.
+func joined(id envelope.ID, c mediation.Claim, perm envelope.ID) error {
+	d := fault.New(fault.Conflict, "joined", "case %s is open on the same subject and code", id)
+	if c.Perm == perm {
+		return d.WithHint("joined %s as claim %d", id, c.N)
+	}
+	return d.WithHint("claim %d of it is about another loan, and a case takes no further claims: file again when it is decided", c.N)
 }
 
 // write makes the bodies: the manifest first, for the dispute names it.
