@@ -12,8 +12,6 @@ import (
 	"trustnode/did/envelope"
 	"trustnode/mediation"
 	"trustnode/node/library"
-	"trustnode/node/recorder"
-	"trustnode/node/store"
 )
 
 // load returns a case as it stands now. What this node lacks of it, or holds as pending,
@@ -197,48 +195,4 @@ func (p *Party) holds(ctx context.Context, id envelope.ID) (bool, error) {
 	}
 	found, err := p.n.Rec.Find(ctx, id)
 	return len(found) > 0, err
-}
-
-// Wants lists up to max ids that cases of this organization name and that are not held
-// here: items of evidence, texts, reasons.
-func (p *Party) Wants(ctx context.Context, max int) ([]envelope.ID, error) {
-	ids, err := p.known(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var out []envelope.ID
-	for _, id := range ids {
-		f, err := p.look(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		more, err := p.missing(ctx, f)
-		if err != nil {
-			return nil, err
-		}
-		if out = append(out, more...); len(out) >= max {
-			return out[:max], nil
-		}
-	}
-	return out, nil
-}
-
-// Keep takes a text that no event names itself: one that an item of evidence or a ruling
-// of a case this organization has a part in names. Nothing here names it:
-// attestation.ErrNotFound.
-func (p *Party) Keep(ctx context.Context, body []byte) error {
-	if _, err := mediation.ParseDocument(body); err != nil {
-		return err
-	}
-	ids, err := p.Wants(ctx, maxWants)
-	if err != nil {
-		return err
-	}
-	if !slices.Contains(ids, envelope.IDOf(body)) {
-		return attestation.ErrNotFound
-	}
-	return p.n.DB.Update(ctx, func(tx store.Tx) error {
-		_, err := recorder.PutObject(tx, recorder.ObjectBody, body)
-		return err
-	})
 }

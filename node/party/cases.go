@@ -45,19 +45,35 @@ func (p *Party) Cases(ctx context.Context, asOf time.Time) ([]mediation.Case, er
 
 // known lists the ids of all filings held here.
 func (p *Party) known(ctx context.Context) ([]envelope.ID, error) {
+	filed, err := p.filings(ctx)
+	var out []envelope.ID
+	for _, ids := range filed {
+		out = append(out, ids...)
+	}
+	slices.SortFunc(out, compareIDs)
+	return slices.Compact(out), err
+}
+
+// filings lists the ids of all filings held here by who filed, in order.
+func (p *Party) filings(ctx context.Context) (map[did.DID][]envelope.ID, error) {
 	facts, err := p.gather(ctx, attestation.Query{Type: "dispute.filed"})
 	if err != nil {
 		return nil, err
 	}
-	var out []envelope.ID
+	out := map[did.DID][]envelope.ID{}
 	for _, f := range facts {
 		if e := f.Event.Body(); e.Subject == e.Body.String() {
-			out = append(out, e.Body)
+			out[e.Org] = append(out[e.Org], e.Body)
 		}
 	}
-	slices.SortFunc(out, func(a, b envelope.ID) int { return strings.Compare(a.String(), b.String()) })
-	return slices.Compact(out), nil
+	for o, ids := range out {
+		slices.SortFunc(ids, compareIDs)
+		out[o] = slices.Compact(ids)
+	}
+	return out, nil
 }
+
+func compareIDs(a, b envelope.ID) int { return strings.Compare(a.String(), b.String()) }
 
 func (p *Party) gather(ctx context.Context, q attestation.Query) ([]attestation.Fact, error) {
 	var out []attestation.Fact

@@ -15,6 +15,10 @@ const (
 	maxActs = 1_000
 	// maxWants caps the ids that are asked for at once.
 	maxWants = 512
+	// maxLooks caps the cases of one filer that one list of missing things looks at.
+	maxLooks = 256
+	// maxRemembered caps what is remembered of missing things, in cases and in ids.
+	maxRemembered = 10_000
 	// maxObject caps a signed object read from the library.
 	maxObject = 64 << 10
 	// clockLead is how far a witness's clock may be ahead of this one.

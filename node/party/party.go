@@ -23,11 +23,12 @@ type Party struct {
 	n *self.Node
 
 	filing sync.Mutex // held through a filing: what is open is counted once
+	wants  wants
 }
 
 // New returns the part of n in cases. Where n.Standing also has ChartersFrom, case files
 // can be written.
-func New(n *self.Node) *Party { return &Party{n: n} }
+func New(n *self.Node) *Party { return &Party{n: n, wants: newWants()} }
 
 // Roles of a node in a case.
 const (
