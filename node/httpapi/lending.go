@@ -394,7 +394,7 @@ func (s *server) importFile(ctx context.Context, in *importIn) (*struct{ Body Im
 	}
 	out := Imported{Imported: r.Imported, Known: r.Repeated, Rejected: []Rejected{}, Tags: []TagCount{}}
 	for _, x := range r.Rejected {
-		out.Rejected = append(out.Rejected, Rejected{Line: x.Line, Reason: x.Reason})
+		out.Rejected = append(out.Rejected, Rejected{Line: x.Line, Reason: x.Reason, Detail: x.Detail})
 	}
 	for _, tag := range slices.Sorted(maps.Keys(r.Tags)) {
 		out.Tags = append(out.Tags, TagCount{Tag: tag, N: r.Tags[tag]})

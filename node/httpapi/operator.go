@@ -72,7 +72,7 @@ func (s *server) statusNow(ctx context.Context) (Status, error) {
 		return Status{}, err
 	}
 	info := s.Info()
-	out := Status{State: m.State.String(), Reasons: m.Reasons, Org: s.Node.Org.String(), Name: s.Node.Name, Peers: []Peer{}, P2P: info.P2P, HTTP: info.HTTP, Version: info.Version}
+	out := Status{State: m.State.String(), Running: len(info.P2P) > 0, Reasons: m.Reasons, Org: s.Node.Org.String(), Name: s.Node.Name, Peers: []Peer{}, P2P: info.P2P, HTTP: info.HTTP, Version: info.Version}
 	if out.Reasons == nil {
 		out.Reasons = []string{}
 	}

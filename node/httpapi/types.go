@@ -6,6 +6,7 @@ package httpapi
 // Status is the answer to "how is this node?".
 type Status struct {
 	State      string   `json:"state" doc:"alone, recovering, unconfirmed, stale, fresh, …" example:"fresh"`
+	Running    bool     `json:"running" doc:"false: no node runs, and this is what its data directory says"`
 	Reasons    []string `json:"reasons" doc:"why the node is not fresh, in words"`
 	Org        string   `json:"org" doc:"DID of this organization"`
 	Name       string   `json:"name"`
@@ -79,7 +80,7 @@ type FedCreate struct {
 type FedDraft struct {
 	ID          string   `json:"id" doc:"id of the charter"`
 	Fingerprint string   `json:"fingerprint,omitempty"`
-	Data        []byte   `json:"data" doc:"the file's bytes, base64"`
+	Data        []byte   `json:"data,omitempty" doc:"the file's bytes, base64; absent where they were written to a file"`
 	Signed      []string `json:"signed" doc:"organizations whose signature is in the file"`
 	Missing     []string `json:"missing" doc:"organizations whose signature is still needed"`
 }
@@ -106,6 +107,7 @@ type FedApplied struct {
 type Rejected struct {
 	Line   int    `json:"line"`
 	Reason string `json:"reason"`
+	Detail string `json:"detail,omitempty" doc:"more for a person"`
 }
 
 // Imported is the result of an import.
