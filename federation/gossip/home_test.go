@@ -50,6 +50,7 @@ type home struct {
 	start   bool   // recovering since start: nobody confirmed our numbers
 	shown   map[did.DID]federation.AboutYou
 	served  []string
+	twos    map[did.DID]int   // how often a head of an organization contradicted its log
 	gates   map[string]func() // called before an operation, by name
 }
 
@@ -80,7 +81,7 @@ func newHome(t testing.TB, i int) *home {
 		status: map[did.DID]string{}, changed: make(chan struct{}), idlogs: map[did.DID][]string{},
 		bound: map[did.DID]envelope.Envelope{}, beacons: map[did.DID]envelope.Envelope{}, heard: map[did.DID]time.Time{},
 		logs: map[did.DID]*memLog{}, things: map[envelope.ID]bundle.Line{}, readers: map[envelope.ID][]did.DID{},
-		missing: map[envelope.ID]Want{}, shown: map[did.DID]federation.AboutYou{}, gates: map[string]func(){},
+		missing: map[envelope.ID]Want{}, shown: map[did.DID]federation.AboutYou{}, twos: map[did.DID]int{}, gates: map[string]func(){},
 	}
 	h.idlogs[h.me] = []string{"1 " + sign.Public().Multikey()}
 	h.logs[h.me] = &memLog{notes: map[uint64]attlog.Note{}}
@@ -125,6 +126,13 @@ func (h *home) own() ([]string, envelope.Envelope) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.idlogs[h.me]), h.bound[h.me]
+}
+
+// forks says how often a head of d contradicted the log held.
+func (h *home) forks(d did.DID) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.twos[d]
 }
 
 func (h *home) change(f func()) {

@@ -264,6 +264,7 @@ func (h logsOf) Merge(_ context.Context, d did.DID, b []byte) (Outcome, error) {
 		return Behind, nil
 	}
 	if root, err := attlog.RootAt(n.Head.Size, l); err != nil || root != n.Head {
+		h.twos[d]++
 		h.mu.Unlock()
 		return Forked, fmt.Errorf("root %v, %v", root, err)
 	}

@@ -216,13 +216,12 @@ func (n *Node) enqueue(q *queue, j job) bool {
 	return false
 }
 
-// news reports whether a note of a held size can add anything: a cosignature, or
-// a root that is not ours.
+// news reports whether a note of a held size can add anything: it is not the head
+// held, so that it has to be compared at its own size, however old, or it brings a
+// cosignature. A log that shows two heads is found out by whoever sees both.
 func news(n attlog.Note, edge attlog.Range) bool {
-	if n.Head.Size == edge.End() {
-		if root, err := edge.Root(); err == nil && root != n.Head.Root {
-			return true
-		}
+	if root, err := edge.Root(); err != nil || root != n.Head.Root {
+		return true
 	}
 	return slices.ContainsFunc(n.Lines, func(l attlog.Line) bool { _, ok := l.Witness(); return ok })
 }

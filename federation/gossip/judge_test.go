@@ -159,6 +159,49 @@ func TestJudgeBuildsOnWhatWaits(t *testing.T) {
 	})
 }
 
+// Every head that is shown is compared with the log held, at its own size.
+func TestHeadsThatAreHeldAreCompared(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		size   int
+		twin   bool
+		queued int
+		forks  int
+	}{
+		{"the head held", 5, false, 0, 0},
+		{"another of its size", 5, true, 1, 1},
+		{"an older one", 3, false, 1, 0},
+		{"an older one of another log", 3, true, 1, 1},
+	} {
+		onePair(t, func(w *world, n *Node) {
+			a, b := w.hs[0], w.hs[1]
+			b.say(false, some(5)...)
+			n.Judge(context.Background(), b.peer, federation.TopicEvents, packed(t, b, 0, 5, as))
+			j, _ := n.events.pop()
+			n.take(context.Background(), j)
+			shown := newHome(t, 1)
+			events := some(c.size)
+			if c.twin {
+				events[1].Subject = envelope.IDOf([]byte("twin")).String()
+			}
+			shown.say(false, events...)
+			msg := packed(t, shown, uint64(c.size), uint64(c.size), as)
+			if got := n.Judge(context.Background(), w.hs[2].peer, federation.TopicEvents, msg); got != federation.Ignore {
+				t.Errorf("%s: %s", c.name, got)
+			}
+			if got := len(n.events.jobs); got != c.queued {
+				t.Errorf("%s: %d are compared, want %d", c.name, got, c.queued)
+			}
+			for j, ok := n.events.pop(); ok; j, ok = n.events.pop() {
+				n.take(context.Background(), j)
+			}
+			if got := a.forks(b.me); got != c.forks {
+				t.Errorf("%s: %d contradictions found, want %d", c.name, got, c.forks)
+			}
+		})
+	}
+}
+
 func TestJudgeBeacons(t *testing.T) {
 	for _, c := range []struct {
 		name string

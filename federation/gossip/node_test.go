@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -483,4 +484,47 @@ func TestOwnMessagesAreBounded(t *testing.T) {
 		w.wait(time.Second)
 		w.alike()
 	})
+}
+
+// An organization that shows two logs is found out by those who see both, and
+// keeps nobody from the logs of the others.
+func TestTwoLogsOfOneOrganization(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		more  int  // entries of the second log
+		found bool // at the node with the second log; else at the other
+	}{
+		{"of one size", 2, false}, {"the second longer", 3, true}, {"the second shorter", 1, false},
+	} {
+		inWorld(t, 4, func(w *world) {
+			order := []int{0, 1, 2, 3} // logs are pulled in the order of DIDs: the liar's first
+			slices.SortFunc(order, func(i, j int) int { return strings.Compare(w.hs[i].me.String(), w.hs[j].me.String()) })
+			liar, a, b, last := w.hs[order[0]], w.hs[order[1]], w.hs[order[2]], w.hs[order[3]]
+			twin := newHome(t, order[0])
+			other := some(c.more)
+			for i := range other {
+				other[i].Subject = envelope.IDOf(fmt.Appendf(nil, "twin %d", i)).String()
+			}
+			liar.say(false, some(2)...)
+			twin.say(false, other...)
+			a.logs[liar.me], b.logs[liar.me] = liar.logs[liar.me], twin.logs[liar.me]
+			last.say(false, some(4)...)
+			b.logs[last.me] = last.logs[last.me]
+			w.start(order[1], order[2])
+			w.wait(5 * time.Second)
+			if got := a.size(last.me); got != 4 {
+				t.Errorf("%s: %d entries of an honest log came, want 4", c.name, got)
+			}
+			finder := a
+			if c.found {
+				finder = b
+			}
+			if finder.forks(liar.me) == 0 {
+				t.Errorf("%s: nobody was found out", c.name)
+			}
+			if got := [2]uint64{a.size(liar.me), b.size(liar.me)}; got != [2]uint64{2, uint64(c.more)} {
+				t.Errorf("%s: the logs held are now of size %v", c.name, got)
+			}
+		})
+	}
 }

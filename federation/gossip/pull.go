@@ -2,9 +2,12 @@ package gossip
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"trustnode/attestation"
+	attlog "trustnode/attestation/log"
 	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/federation"
@@ -44,6 +47,8 @@ func judged(what string, o Outcome, err error) error {
 	switch {
 	case err != nil && o != False && o != Forked:
 		return fmt.Errorf("%s: %w", what, err)
+	case o == False && err == nil:
+		return blame("%s is false", what)
 	case o == False:
 		return blame("%s: %v", what, err)
 	}
@@ -61,8 +66,18 @@ func (c *conversation) pull(ctx context.Context) error {
 			return err
 		}
 	}
+	if c.fault != nil {
+		return c.fault
+	}
 	c.n.cfg.Beacons.Synced(c.org)
 	return nil
+}
+
+func firstOf(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
 }
 
 func (c *conversation) pullDIDs(ctx context.Context) error {
@@ -228,11 +243,16 @@ func (c *conversation) pullSet(ctx context.Context, a ask, t envelope.Type, offe
 	return err
 }
 
-// pullLogs brings every log up to the other's head.
+// pullLogs brings every log up to the other's head. Where an organization shows two
+// logs, neither of two honest nodes fits the other's: that ends the sync, but only
+// after all other logs.
 func (c *conversation) pullLogs(ctx context.Context) error {
 	for _, x := range c.theirs.DIDs {
 		if x.Note == "" || c.n.cfg.Members.Status(x.DID) == "" {
 			continue
+		}
+		if err := c.compareHead(ctx, x); err != nil {
+			return err
 		}
 		if err := c.pullLog(ctx, x); err != nil {
 			return err
@@ -242,6 +262,28 @@ func (c *conversation) pullLogs(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// compareHead has a head of a held size compared with the log held here: one that
+// contradicts it proves that the organization shows two logs, which neither end
+// can find out alone.
+func (c *conversation) compareHead(ctx context.Context, x didHead) error {
+	n, err := attlog.ParseNote([]byte(x.Note))
+	if err != nil {
+		return blame("head of %s: %v", x.DID, err)
+	}
+	l, err := c.n.cfg.Logs.Log(ctx, x.DID)
+	if errors.Is(err, attestation.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if h, _ := l.Head(); n.Head == h || n.Head.Size > h.Size {
+		return nil
+	}
+	o, err := c.n.cfg.Intake.Merge(ctx, x.DID, []byte(x.Note))
+	return judged("head of "+x.DID.String(), o, err)
 }
 
 // takeTurn waits a moment for another pull of the same log, which may bring the
@@ -284,6 +326,7 @@ func (c *conversation) pullLog(ctx context.Context, x didHead) error {
 			return err
 		}
 		a := rangeAsk{DID: x.DID, From: held, To: size}
+		var bad error
 		stop := false
 		e, err := c.ask(ask{Events: &a}, func(b []byte) error {
 			p, err := parseEntries(b, a, c.theirs.Federation, x.Note)
@@ -292,10 +335,17 @@ func (c *conversation) pullLog(ctx context.Context, x didHead) error {
 			}
 			o, err := c.n.cfg.Intake.Ingest(ctx, p)
 			stop = o != Taken && o != Held
-			return judged("log of "+x.DID.String(), o, err)
+			if err = judged("log of "+x.DID.String(), o, err); o == False {
+				bad, err = err, nil
+			}
+			return err
 		})
 		if err != nil {
 			return err
+		}
+		if bad != nil {
+			c.fault = firstOf(c.fault, bad)
+			return nil
 		}
 		if e.Code == "" && !stop {
 			c.n.dropNoteSet(x.DID)

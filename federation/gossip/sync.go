@@ -21,6 +21,7 @@ type conversation struct {
 	org    did.DID
 	ours   heads
 	theirs heads
+	fault  error // the first log that did not fit; told once all was asked
 }
 
 // syncWith runs one whole sync with a peer.
