@@ -21,9 +21,9 @@ import (
 // verification of the case file that it leaves.
 func BenchmarkFigureDemo(b *testing.B) {
 	dir := b.TempDir()
-	bin := filepath.Join(dir, "trustnode")
-	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
-		b.Fatalf("%v: %s", err, out)
+	bin, err := build()
+	if err != nil {
+		b.Fatal(err)
 	}
 	var took []time.Duration
 	for _, name := range []string{"1", "2", "3"} {
@@ -33,7 +33,7 @@ func BenchmarkFigureDemo(b *testing.B) {
 		}
 		took = append(took, time.Since(start))
 	}
-	version := program(bin, "--version")
+	version := process(bin, "--version")
 	demo, start := benchtest.Of(took), benchtest.Spread{}
 	start, _ = benchtest.Turns(b, 20, 1, version, func() error { return nil })
 	benchtest.Latency(b, "demo: end to end, three nodes", demo, start, "the program starts and ends", benchtest.Target{P50: 15 * time.Second})
@@ -47,7 +47,7 @@ func verifyCold(b *testing.B, bin, file string, version func() error) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	verify := program(bin, "verify", file)
+	verify := process(bin, "verify", file)
 	floor := reading(b, file, n)
 	got, least := benchtest.Turns(b, 20, 1, verify, floor)
 	benchtest.Latency(b, "verify case.tnb, cold", got, least, "its signatures + reading it", benchtest.Target{P50: 100 * time.Millisecond})
@@ -55,7 +55,7 @@ func verifyCold(b *testing.B, bin, file string, version func() error) {
 	benchtest.Latency(b, "verify case.tnb, cold, beside a bare start", got, start, "trustnode --version", benchtest.Target{})
 }
 
-func program(bin string, args ...string) func() error {
+func process(bin string, args ...string) func() error {
 	return func() error {
 		out, err := exec.Command(bin, args...).CombinedOutput()
 		if err != nil {

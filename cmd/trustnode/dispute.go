@@ -61,7 +61,7 @@ func disputeList(c *cli.Context, s *streams) error {
 		}
 		return s.result(out, func(w writer) {
 			for _, x := range out.Cases {
-				fmt.Fprintf(w, "%s  %-13s %-10s %s against %s  %s\n", x.ID, x.State, x.Role, x.Claimant, x.Respondent, due(x))
+				fmt.Fprintf(w, "%s  %-13s %-10s %s against %s  %s\n", x.ID, x.State, x.Role, orgWord(x.Claimant), orgWord(x.Respondent), due(x))
 			}
 			if len(out.Cases) == 0 {
 				fmt.Fprintln(w, "no cases")
@@ -105,16 +105,19 @@ func printCase(w writer, x httpapi.Case) {
 		fmt.Fprintf(w, "mediator    %s\n", x.Mediator)
 	}
 	for _, cl := range x.Claims {
-		fmt.Fprintf(w, "claim %d     %s by %s under %s: %d acts claimed, %d proven, %s %s\n", cl.N, cl.Code, cl.Subject, cl.Perm, cl.Acts, cl.Proven, cl.Finding, cl.Reply)
+		fmt.Fprintf(w, "claim %d     %s by %s under %s: %s claimed, %d proven, %s %s\n", cl.N, cl.Code, cl.Subject, cl.Perm, count(cl.Acts, "act"), cl.Proven, cl.Finding, cl.Reply)
 		if cl.Result != "" {
 			fmt.Fprintf(w, "            ruled %s, severity %d.%03d\n", cl.Result, cl.Severity/1000, cl.Severity%1000)
 		}
 	}
 	for _, it := range x.Items {
-		fmt.Fprintf(w, "item %-6d %-12s %-12s %s %s\n", it.N, it.Finding, it.Kind, it.ID, it.Why)
+		fmt.Fprintf(w, "item %-6d %-12s %-12s %s by %s %s\n", it.N, it.Finding, it.Kind, it.ID, orgWord(it.By), it.Why)
 	}
 	for _, e := range x.Events {
-		fmt.Fprintf(w, "%s  %-18s %s %d\n", e.At, e.Type, e.Org, e.Index)
+		fmt.Fprintf(w, "%s  %-18s %s %d\n", e.At, e.Type, orgWord(e.Org), e.Index)
+	}
+	if x.Answer != "" {
+		fmt.Fprintf(w, "answer      %s\n", oneLine(x.Answer))
 	}
 	if r := x.Ruling; r != nil {
 		fmt.Fprintf(w, "ruling      %s by %s at %s: %s\n", r.Outcome, r.By, r.At, r.Summary)

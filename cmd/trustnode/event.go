@@ -38,10 +38,10 @@ func eventCommand(s *streams) *cli.Command {
 
 func printEvents(w writer, out httpapi.Events) {
 	for _, e := range out.Events {
-		fmt.Fprintf(w, "%s  %s %d  %-18s %s  %s, witnessed by %d\n", e.At, e.Org, e.Index, e.Type, e.Subject, e.Level, len(e.Witnessed))
+		fmt.Fprintf(w, "%s  %s %d  %-18s %s  %s, witnessed by %d\n", e.At, orgWord(e.Org), e.Index, e.Type, orgWord(e.Subject), e.Level, len(e.Witnessed))
 	}
 	for _, o := range out.Origins {
-		fmt.Fprintf(w, "held         %s up to %d\n", o.Org, o.Held)
+		fmt.Fprintf(w, "held         %s: %s\n", o.Org, count(o.Held, "entry"))
 	}
 }
 

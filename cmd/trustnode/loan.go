@@ -61,7 +61,7 @@ func printLoan(w writer, l httpapi.Loan) {
 	}
 	fmt.Fprintf(w, "lender    %s\nborrower  %s\nscope     %s\npurpose   %s\nends      %s, or after %d reads (%d left)\n", l.Lender, l.Borrower, l.Scope, l.Purpose, l.ExpiresAt, l.MaxReads, l.Left)
 	if l.Matches > 0 {
-		fmt.Fprintf(w, "matches   %d entries when it was issued\n", l.Matches)
+		fmt.Fprintf(w, "matches   %s when it was issued\n", count(l.Matches, "entry"))
 	}
 	for i, h := range l.Hygiene {
 		words := ""
@@ -71,7 +71,7 @@ func printLoan(w writer, l httpapi.Loan) {
 		fmt.Fprintf(w, "note      %s  %s\n", h, words)
 	}
 	if l.Permission != "" {
-		fmt.Fprintf(w, "%s\n", l.Permission)
+		fmt.Fprintf(w, "permission, to hand to the borrower:\n%s\n", l.Permission)
 	}
 }
 
@@ -91,12 +91,32 @@ func loanRead(c *cli.Context, s *streams) error {
 		}
 		return s.result(out, func(w writer) {
 			for _, e := range out.Entries {
-				b, _ := json.MarshalIndent(e, "", "  ")
-				fmt.Fprintf(w, "%s\n", b)
+				printLent(w, e)
 			}
-			fmt.Fprintf(w, "%d entries, read %d, %d left; receipt %s\n", len(out.Entries), out.Receipt.Seq, out.Receipt.Left, out.Receipt.ID)
+			fmt.Fprintf(w, "%s by read %d, %d left; receipt %s\n", count(len(out.Entries), "entry"), out.Receipt.Seq, out.Receipt.Left, out.Receipt.ID)
+			if out.Cursor != "" {
+				fmt.Fprintf(w, "more: --cursor %s\n", out.Cursor)
+			}
 		})
 	})
+}
+
+// printLent shows a lender's entry as what it is: a quotation.
+func printLent(w writer, entry any) {
+	var e struct {
+		ID, Kind, Statement, Trust string
+		Rev                        uint64
+		Tags                       []string
+	}
+	b, err := json.Marshal(entry)
+	if err == nil {
+		err = json.Unmarshal(b, &e)
+	}
+	if err != nil {
+		fmt.Fprintf(w, "an entry that cannot be shown: %v\n", err)
+		return
+	}
+	fmt.Fprintf(w, "%s@%d  %s, trust %s  [%s]\n    %q\n", e.ID, e.Rev, e.Kind, e.Trust, strings.Join(e.Tags, " "), strings.Join(strings.Fields(e.Statement), " "))
 }
 
 func loanRevoke(c *cli.Context, s *streams) error {
@@ -111,7 +131,7 @@ func loanRevoke(c *cli.Context, s *streams) error {
 			return err
 		}
 		return s.result(out, func(w writer) {
-			fmt.Fprintf(w, "loan %s ended at %s after %d reads\n", out.Loan, out.At, out.Reads)
+			fmt.Fprintf(w, "loan %s ended at %s after %s\n", out.Loan, out.At, count(out.Reads, "read"))
 		})
 	})
 }
@@ -141,8 +161,11 @@ func printAudit(w writer, a httpapi.LoanAudit) {
 		}
 		what := strings.TrimSpace(r.Decision + " " + r.Code)
 		fmt.Fprintf(w, "%s  %-8s%-4s %-16s %-12s %s\n", r.At, r.Op, seq, what, pos, oneLine(r.Purpose))
-		if r.Hash != "" {
-			fmt.Fprintf(w, "    %d entries, hash %s\n", len(r.Entries), r.Hash)
+		switch {
+		case len(r.Entries) > 0:
+			fmt.Fprintf(w, "    %s, hash %s\n", count(len(r.Entries), "entry"), r.Hash)
+		case r.Hash != "":
+			fmt.Fprintf(w, "    hash %s\n", r.Hash)
 		}
 	}
 	for _, e := range a.Events {
@@ -152,7 +175,7 @@ func printAudit(w writer, a httpapi.LoanAudit) {
 	if !a.GapFree {
 		whole = "SEQ HAS A GAP"
 	}
-	fmt.Fprintf(w, "%d reads granted, %s\n", a.Granted, whole)
+	fmt.Fprintf(w, "%s granted, %s\n", count(a.Granted, "read"), whole)
 }
 
 func loanShow(c *cli.Context, s *streams) error {
@@ -178,6 +201,9 @@ func loanList(c *cli.Context, s *streams) error {
 		return s.result(l, func(w writer) {
 			for _, x := range l.Loans {
 				fmt.Fprintf(w, "%s  %-9s %-9s %d of %d reads  %s  %s\n", x.ID, x.Role, x.State, x.Reads, x.MaxReads, x.Scope, oneLine(x.Purpose))
+			}
+			if len(l.Loans) == 0 {
+				fmt.Fprintln(w, "no loans")
 			}
 		})
 	})

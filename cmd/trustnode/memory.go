@@ -28,6 +28,9 @@ func agentCommand(s *streams) *cli.Command {
 					for _, a := range l.Agents {
 						fmt.Fprintf(w, "%-16s %s  %s  until %s\n", a.Name, a.DID, strings.Join(a.Can, ","), a.NotAfter)
 					}
+					if len(l.Agents) == 0 {
+						fmt.Fprintln(w, "no agents")
+					}
 				})
 			})
 		}},
@@ -96,14 +99,6 @@ func printEntry(w writer, e httpapi.Entry) {
 	fmt.Fprintf(w, "%s@%d  %s  %s %s  [%s]\n    %s\n", e.ID, e.Rev, e.Created, e.State, e.Kind, strings.Join(e.Tags, " "), oneLine(e.Statement))
 }
 
-func oneLine(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > 160 {
-		return string(r[:159]) + "…"
-	}
-	return s
-}
-
 func memoryImport(c *cli.Context, s *streams) error {
 	a, err := args(c, "FILE")
 	if err != nil {
@@ -134,14 +129,14 @@ func memoryImport(c *cli.Context, s *streams) error {
 			return err
 		}
 		if len(out.Rejected) > 0 {
-			return &failedError{exitFailed, fmt.Sprintf("%d lines were not taken", len(out.Rejected)), "correct the lines listed and run the same command; what is in stays in"}
+			return &failedError{exitFailed, fmt.Sprintf("%s not taken", count(len(out.Rejected), "line")), "correct the lines listed and run the same command; what is in stays in"}
 		}
 		return nil
 	})
 }
 
 func printImported(w writer, out httpapi.Imported) {
-	fmt.Fprintf(w, "%d entries imported, %d known before; they wait in quarantine\n", out.Imported, out.Known)
+	fmt.Fprintf(w, "%s imported, %d known before; they wait in quarantine: trustnode memory tag --release\n", count(out.Imported, "entry"), out.Known)
 	for _, t := range out.Tags {
 		fmt.Fprintf(w, "  %5d  %s\n", t.N, t.Tag)
 	}
@@ -161,7 +156,7 @@ func memoryList(c *cli.Context, s *streams) error {
 			for _, e := range out.Entries {
 				printEntry(w, e)
 			}
-			fmt.Fprintf(w, "%d of %d entries\n", len(out.Entries), out.Total)
+			fmt.Fprintf(w, "%d of %s\n", len(out.Entries), count(out.Total, "entry"))
 		})
 	})
 }
@@ -179,6 +174,6 @@ func memoryTag(c *cli.Context, s *streams) error {
 		if err := k.call(ctx, "POST", "/api/v1/memory/tags", in, &out); err != nil {
 			return err
 		}
-		return s.result(out, func(w writer) { fmt.Fprintf(w, "%d entries changed, %d released\n", out.Changed, out.Released) })
+		return s.result(out, func(w writer) { fmt.Fprintf(w, "%s changed, %d released\n", count(out.Changed, "entry"), out.Released) })
 	})
 }

@@ -44,6 +44,7 @@ func initCommand(s *streams) *cli.Command {
 				fmt.Fprintf(w, "fingerprint    %s   compare it aloud when you join a federation\n", r.Fingerprint)
 				fmt.Fprintf(w, "data           %s\n", r.Dir)
 				fmt.Fprintf(w, "recovery key   %s\n", r.Recovery)
+				fmt.Fprintf(w, "next           trustnode run --data %s, or a federation by files: trustnode fed --help\n", c.String("data"))
 				fmt.Fprintln(w, "Write the recovery key down and keep it away from this machine; it is not stored and not shown again.")
 			})
 		}}

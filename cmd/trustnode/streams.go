@@ -84,7 +84,7 @@ func (s *streams) result(v any, text func(w writer)) error {
 	if s.json {
 		return s.print(v)
 	}
-	text(s.out)
+	text(printable{s.out})
 	return nil
 }
 
