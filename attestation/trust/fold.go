@@ -35,13 +35,13 @@ func (p *pools) leak(t, perSecond int64) {
 	p.at = t
 }
 
-// standing is the fold of one party.
-type standing map[Dimension]*pools
+// standing is the fold of one party, in the order of Dimensions.
+type standing [dimensions]pools
 
-// entry is a signal with what it is worth for the party that is folded.
-type entry struct {
-	Signal
-	half bool // an agent's signal, counted for its organization
+// scored is a signal with what its code does.
+type scored struct {
+	*Signal
+	eff *effect
 }
 
 // folder holds what one fold needs; it lives for one call.
@@ -50,6 +50,7 @@ type folder struct {
 	w        World
 	full     map[did.DID]bool // organizations whose bonuses count full; nil: all
 	all      []Signal         // sorted, each once, none after asOf
+	scored   []scored         // those of all that bear points
 	asOf     int64
 	earnings map[[2]did.DID][]int64 // {who earned, from whom}: times, rising
 	guilty   map[did.DID][]int64    // subject: times of graded violations, rising
@@ -58,11 +59,14 @@ type folder struct {
 func newFolder(p Policy, signals []Signal, w World, v View, asOf int64) *folder {
 	f := &folder{p: p, w: w, asOf: asOf, earnings: map[[2]did.DID][]int64{}, guilty: map[did.DID][]int64{}}
 	f.all = sorted(signals, asOf)
-	for _, s := range f.all {
-		e, scored := p.codes[s.Code]
-		if !scored || f.inHouse(s) {
+	f.scored = make([]scored, 0, len(f.all))
+	for i := range f.all {
+		s := &f.all[i]
+		e, known := p.codes[s.Code]
+		if !known || f.inHouse(s) {
 			continue
 		}
+		f.scored = append(f.scored, scored{s, e})
 		switch e.kind {
 		case kindBonus:
 			k := [2]did.DID{s.Org, s.Other}
@@ -79,28 +83,30 @@ func newFolder(p Policy, signals []Signal, w World, v View, asOf int64) *folder 
 
 // sorted drops what lies after asOf and repeats, and orders by (time, event, code, subject, part).
 func sorted(in []Signal, asOf int64) []Signal {
-	out := make([]Signal, 0, len(in))
-	for _, s := range in {
-		if s.At <= asOf {
-			out = append(out, s)
+	type place struct{ at, i int64 }
+	order := make([]place, 0, len(in))
+	for i := range in {
+		if in[i].At <= asOf {
+			order = append(order, place{in[i].At, int64(i)})
 		}
 	}
-	if !slices.IsSortedFunc(out, compare) { // a folder's own signals are
-		slices.SortFunc(out, compare)
-	}
-	n := 0
-	for i := range out {
-		if i > 0 && sameSignal(out[i], out[n-1]) {
-			continue
+	slices.SortFunc(order, func(a, b place) int {
+		if c := cmp.Compare(a.at, b.at); c != 0 {
+			return c
 		}
-		out[n] = out[i]
-		n++
+		return compare(&in[a.i], &in[b.i])
+	})
+	out := make([]Signal, 0, len(order))
+	for _, p := range order {
+		if s := &in[p.i]; len(out) == 0 || !sameSignal(s, &out[len(out)-1]) {
+			out = append(out, *s)
+		}
 	}
-	return out[:n]
+	return out
 }
 
 // compare orders signals; each member after the first decides rarely.
-func compare(a, b Signal) int {
+func compare(a, b *Signal) int {
 	if c := cmp.Compare(a.At, b.At); c != 0 {
 		return c
 	}
@@ -118,12 +124,12 @@ func compareIDs(a, b envelope.ID) int {
 	return bytes.Compare(x[:], y[:])
 }
 
-func sameSignal(a, b Signal) bool {
+func sameSignal(a, b *Signal) bool {
 	return a.ID == b.ID && a.Code == b.Code && a.Subject == b.Subject && a.Part == b.Part
 }
 
 // inHouse says whether both sides are one organization or one group: it proves nothing.
-func (f *folder) inHouse(s Signal) bool {
+func (f *folder) inHouse(s *Signal) bool {
 	return !s.Other.IsZero() && f.w.sameHouse(s.Org, s.Other)
 }
 
@@ -146,66 +152,47 @@ func (f *folder) partners(org did.DID) map[did.DID]bool {
 
 // fold walks the signals that concern who, without those of the agent `without`.
 func (f *folder) fold(who, without did.DID) standing {
-	st := standing{}
-	for _, d := range Dimensions {
-		st[d] = &pools{}
-	}
-	got := map[Dimension]map[did.DID]*ledger{}
-	for _, s := range f.all {
-		e, ok := f.concerns(s, who, without)
-		if !ok {
-			continue
+	var st standing
+	var got [dimensions]map[did.DID]*ledger
+	for i := range f.scored {
+		s := &f.scored[i]
+		switch {
+		case s.Subject == who:
+			f.add(&st, &got, s, false)
+		case s.Org == who && s.Subject != without: // half of an agent's
+			f.add(&st, &got, s, true)
 		}
-		f.add(st, got, e)
 	}
-	for _, p := range st {
-		p.leak(f.asOf, f.p.doc.LeakPerS)
+	for d := range st {
+		st[d].leak(f.asOf, f.p.doc.LeakPerS)
 	}
 	return st
 }
 
-// concerns says whether a scored signal counts for who: its own, or half of an agent's.
-func (f *folder) concerns(s Signal, who, without did.DID) (entry, bool) {
-	if _, scored := f.p.codes[s.Code]; !scored || f.inHouse(s) {
-		return entry{}, false
-	}
-	if s.Subject == who {
-		return entry{Signal: s}, true
-	}
-	if s.Org == who && s.Subject != without {
-		return entry{Signal: s, half: true}, true
-	}
-	return entry{}, false
-}
-
-func (f *folder) add(st standing, got map[Dimension]map[did.DID]*ledger, e entry) {
-	eff := f.p.codes[e.Code]
-	for _, d := range Dimensions {
-		n, ok := eff.at(e.Acts)[d]
-		if !ok {
-			continue
-		}
-		p := st[d]
-		p.leak(e.At, f.p.doc.LeakPerS)
+func (f *folder) add(st *standing, got *[dimensions]map[did.DID]*ledger, s *scored, half bool) {
+	for _, pt := range s.eff.at(s.Acts) {
+		p := &st[pt.dim]
+		p.leak(s.At, f.p.doc.LeakPerS)
 		p.events++
-		if eff.kind != kindBonus {
-			p.penalty += halve(f.loss(eff.kind, n, e.Signal)*f.p.doc.UnitsPerMilli, e.half)
+		if s.eff.kind != kindBonus {
+			p.penalty += halve(f.loss(s.eff.kind, pt.n, s.Signal)*f.p.doc.UnitsPerMilli, half)
 			continue
 		}
-		gain := f.gain(n, e)
-		if got[d] == nil {
-			got[d] = map[did.DID]*ledger{}
+		gain := f.gain(pt.n, s.Signal, half)
+		if got[pt.dim] == nil {
+			got[pt.dim] = map[did.DID]*ledger{}
 		}
-		if got[d][e.Other] == nil {
-			got[d][e.Other] = &ledger{}
+		l := got[pt.dim][s.Other]
+		if l == nil {
+			l = newLedger(f.p)
+			got[pt.dim][s.Other] = l
 		}
-		gain = got[d][e.Other].take(e.At, gain, f.p)
-		p.bonus = min(p.bonus+gain, f.p.doc.BonusCap*f.p.doc.UnitsPerMilli)
+		p.bonus = min(p.bonus+l.take(s.At, gain), f.p.doc.BonusCap*f.p.doc.UnitsPerMilli)
 	}
 }
 
 // loss is a penalty in milli: fixed, or graded by severity and by what went before.
-func (f *folder) loss(kind string, n int64, s Signal) int64 {
+func (f *folder) loss(kind string, n int64, s *Signal) int64 {
 	if kind == kindFixed {
 		return n
 	}
@@ -216,10 +203,10 @@ func (f *folder) loss(kind string, n int64, s Signal) int64 {
 
 // gain is a bonus in units before the caps: halved for an organization's share of an
 // agent's, while the other side earned from this one, and for strangers of a perspective.
-func (f *folder) gain(milli int64, e entry) int64 {
-	n := halve(milli*f.p.doc.UnitsPerMilli, e.half)
-	n = halve(n, countIn(f.earnings[[2]did.DID{e.Other, e.Org}], e.At-quarter, e.At) > 0)
-	return halve(n, f.full != nil && !e.Other.IsZero() && !f.full[e.Other])
+func (f *folder) gain(milli int64, s *Signal, half bool) int64 {
+	n := halve(milli*f.p.doc.UnitsPerMilli, half)
+	n = halve(n, countIn(f.earnings[[2]did.DID{s.Other, s.Org}], s.At-quarter, s.At) > 0)
+	return halve(n, f.full != nil && !s.Other.IsZero() && !f.full[s.Other])
 }
 
 func halve(n int64, yes bool) int64 {
@@ -238,26 +225,40 @@ func countIn(times []int64, from, to int64) int {
 
 // ledger holds what was earned from one organization in one dimension.
 type ledger struct {
-	at, n []int64
+	at, n   []int64
+	windows []window
 }
 
-// take books at most what every window still allows and returns it.
-func (l *ledger) take(t, n int64, p Policy) int64 {
+// window is one cap with what was booked inside of it.
+type window struct {
+	most, within int64 // units, seconds
+	first        int   // booking that is the first inside
+	sum          int64
+}
+
+func newLedger(p Policy) *ledger {
+	l := &ledger{}
 	for _, c := range p.doc.Caps {
-		n = min(n, c.N*p.doc.UnitsPerMilli-l.since(t-c.WithinS))
+		l.windows = append(l.windows, window{most: c.N * p.doc.UnitsPerMilli, within: c.WithinS})
+	}
+	return l
+}
+
+// take books at most what every window still allows and returns it. Times never fall.
+func (l *ledger) take(t, n int64) int64 {
+	for i := range l.windows {
+		w := &l.windows[i]
+		for ; w.first < len(l.at) && l.at[w.first] <= t-w.within; w.first++ {
+			w.sum -= l.n[w.first]
+		}
+		n = min(n, w.most-w.sum)
 	}
 	if n <= 0 {
 		return 0
 	}
 	l.at, l.n = append(l.at, t), append(l.n, n)
-	return n
-}
-
-// since sums what was booked after t.
-func (l *ledger) since(t int64) int64 {
-	var sum int64
-	for i := len(l.at) - 1; i >= 0 && l.at[i] > t; i-- {
-		sum += l.n[i]
+	for i := range l.windows {
+		l.windows[i].sum += n
 	}
-	return sum
+	return n
 }

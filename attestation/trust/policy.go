@@ -16,7 +16,7 @@ var policyV1 []byte
 type Policy struct {
 	id    envelope.ID
 	doc   policyDoc
-	codes map[Code]effect
+	codes map[Code]*effect
 }
 
 type policyDoc struct {
@@ -107,13 +107,19 @@ func (w weights) of(d Dimension) int64 {
 // effect is what one code does, ready for the fold.
 type effect struct {
 	kind     string
-	points   map[Dimension]int64
-	many     map[Dimension]int64
+	points   []share
+	many     []share
 	manyFrom int64
 }
 
+// share is what a code does to one dimension.
+type share struct {
+	dim int // its place in Dimensions
+	n   int64
+}
+
 // at gives the points for a number of acts.
-func (e effect) at(acts int64) map[Dimension]int64 {
+func (e effect) at(acts int64) []share {
 	if e.manyFrom > 0 && acts >= e.manyFrom {
 		return e.many
 	}
@@ -136,7 +142,7 @@ func V1() (Policy, error) { return ParsePolicy(policyV1) }
 // ParsePolicy reads a policy document: canonical JSON, weights that sum to 10,000,
 // known dimensions. Its id is the id of the bytes.
 func ParsePolicy(b []byte) (Policy, error) {
-	p := Policy{id: envelope.IDOf(b), codes: map[Code]effect{}}
+	p := Policy{id: envelope.IDOf(b), codes: map[Code]*effect{}}
 	if err := envelope.Unmarshal(b, &p.doc); err != nil {
 		return Policy{}, fmt.Errorf("%w: %v", ErrPolicy, err)
 	}
@@ -155,7 +161,7 @@ func ParsePolicy(b []byte) (Policy, error) {
 		if err != nil {
 			return Policy{}, err
 		}
-		p.codes[Code(c.Code)] = e
+		p.codes[Code(c.Code)] = &e
 	}
 	return p, nil
 }
@@ -178,13 +184,15 @@ func (c codeDoc) effect() (effect, error) {
 	return effect{kind: c.Kind, points: pts, many: many, manyFrom: c.ManyFrom}, nil
 }
 
-func byDimension(ps []points) (map[Dimension]int64, error) {
-	out := map[Dimension]int64{}
+func byDimension(ps []points) ([]share, error) {
+	var out []share
 	for _, p := range ps {
-		if !slices.Contains(Dimensions, Dimension(p.Dimension)) {
+		dim := slices.Index(Dimensions, Dimension(p.Dimension))
+		if dim < 0 {
 			return nil, fmt.Errorf("%w: unknown dimension %q", ErrPolicy, p.Dimension)
 		}
-		out[Dimension(p.Dimension)] = p.N
+		out = slices.DeleteFunc(out, func(s share) bool { return s.dim == dim }) // the last of one dimension counts
+		out = append(out, share{dim, p.N})
 	}
 	return out, nil
 }

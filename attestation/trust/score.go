@@ -43,8 +43,8 @@ func (f *folder) dimensions(who, org did.DID) (Twelve, map[Dimension]int64) {
 	st := f.fold(who, did.DID{})
 	var out Twelve
 	milli := map[Dimension]int64{}
-	for _, d := range Dimensions {
-		p, u := st[d], f.p.doc.UnitsPerMilli
+	for i, d := range Dimensions {
+		p, u := st[i], f.p.doc.UnitsPerMilli
 		value := base[d]*u + p.bonus - p.penalty
 		milli[d] = min(max(value, 0), maxMilli*u) / u
 		*out.at(d) = Dim{Bonus: p.bonus / u, Events: p.events, Milli: milli[d], Penalty: p.penalty / u}
@@ -63,9 +63,9 @@ func (f *folder) base(who, org did.DID) map[Dimension]int64 {
 		return base
 	}
 	st := f.fold(org, who)
-	for _, d := range Dimensions {
+	for i, d := range Dimensions {
 		u := f.p.doc.UnitsPerMilli
-		value := min(max(f.p.doc.Base*u+st[d].bonus-st[d].penalty, 0), maxMilli*u) / u
+		value := min(max(f.p.doc.Base*u+st[i].bonus-st[i].penalty, 0), maxMilli*u) / u
 		base[d] = min(base[d], value)
 	}
 	return base
@@ -99,7 +99,7 @@ func own(mine []Signal, who, org did.DID) []Signal {
 func (f *folder) confidence(mine []Signal) int64 {
 	seen := map[envelope.ID]bool{}
 	for _, s := range mine {
-		if _, scored := f.p.codes[s.Code]; scored && s.At > f.asOf-year && !f.inHouse(s) {
+		if _, scored := f.p.codes[s.Code]; scored && s.At > f.asOf-year && !f.inHouse(&s) {
 			seen[s.ID] = true
 		}
 	}
@@ -234,12 +234,12 @@ func (f *folder) balanced(mine []Signal) int64 {
 
 // endedLoan says whether a signal closes a loan between two houses, in either role.
 func (f *folder) endedLoan(s Signal) bool {
-	return (s.Code == Ended || s.Code == EndedLent) && !f.inHouse(s)
+	return (s.Code == Ended || s.Code == EndedLent) && !f.inHouse(&s)
 }
 
 func (f *folder) severe(mine []Signal) bool {
 	for _, s := range mine {
-		if f.p.codes[s.Code].kind == kindGraded && s.Severity >= 50_000 && s.At > f.asOf-quarter {
+		if e := f.p.codes[s.Code]; e != nil && e.kind == kindGraded && s.Severity >= 50_000 && s.At > f.asOf-quarter {
 			return true
 		}
 	}

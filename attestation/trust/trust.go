@@ -80,5 +80,8 @@ const (
 	RuntimeCompliance Dimension = "runtime_compliance"
 )
 
+// dimensions is how many there are.
+const dimensions = 12
+
 // Dimensions lists all twelve.
 var Dimensions = []Dimension{Safety, Trustworthiness, Reliability, ScopeHonesty, Security, SelfAudit, Accuracy, Bond, Transparency, Latency, CostEfficiency, RuntimeCompliance}
