@@ -134,7 +134,7 @@ func line(b *testing.B, name, got, floor, ratio, target string, ok bool) {
 		verdict = "MISS"
 	}
 	if target == "" {
-		verdict = "-"
+		target, verdict = "-", "-"
 	}
 	path := os.Getenv(file)
 	if path == "" {
