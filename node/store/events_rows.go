@@ -108,43 +108,51 @@ func (e *Events) Rows(ctx context.Context, f audit.Filter, yield func(uint64, au
 		if err != nil || len(page) == 0 {
 			return err
 		}
-		for _, n := range page {
-			r, err := e.Row(ctx, n)
-			if err != nil {
-				return err
-			}
-			if err := yield(n, r); err != nil {
+		for _, r := range page {
+			if err := yield(r.n, r.row); err != nil {
 				return err
 			}
 		}
-		after = page[len(page)-1]
+		after = page[len(page)-1].n
 	}
 }
 
-// rowPage returns the numbers of some rows after one.
-func (e *Events) rowPage(ctx context.Context, k string, after uint64) ([]uint64, error) {
+type numberedRow struct {
+	n   uint64
+	row audit.Row
+}
+
+// rowPage returns some rows after one; all of them for the key "".
+func (e *Events) rowPage(ctx context.Context, k string, after uint64) ([]numberedRow, error) {
 	prefix := []byte(keyRow)
 	if k != "" {
 		prefix = rowKeyPrefix(k)
 	}
-	var out []uint64
+	var out []numberedRow
 	err := e.db.View(ctx, func(r Reader) error {
-		return r.Scan(prefix, key(string(prefix), u64(after)), func(k, _ []byte) bool {
-			out = append(out, binary.BigEndian.Uint64(k[len(k)-8:]))
+		err := r.Scan(prefix, key(string(prefix), u64(after)), func(k, _ []byte) bool {
+			out = append(out, numberedRow{n: binary.BigEndian.Uint64(k[len(k)-8:])})
 			return len(out) < attestation.MaxBatch
 		})
+		for i := 0; err == nil && i < len(out); i++ {
+			out[i].row, err = readRow(r, out[i].n)
+		}
+		return err
 	})
 	return out, err
 }
 
 // Row returns one row by number, or attestation.ErrNotFound.
-func (e *Events) Row(ctx context.Context, n uint64) (audit.Row, error) {
-	var b []byte
-	err := e.db.View(ctx, func(r Reader) error {
-		var err error
-		b, err = r.Get(key(keyRow, u64(n)))
+func (e *Events) Row(ctx context.Context, n uint64) (row audit.Row, err error) {
+	err = e.db.View(ctx, func(r Reader) error {
+		row, err = readRow(r, n)
 		return err
 	})
+	return row, err
+}
+
+func readRow(g getter, n uint64) (audit.Row, error) {
+	b, err := g.Get(key(keyRow, u64(n)))
 	if errors.Is(err, ErrNotFound) {
 		return audit.Row{}, fmt.Errorf("row %d: %w", n, attestation.ErrNotFound)
 	}
