@@ -19,6 +19,7 @@
 //	{"bodies":["z…"]}                            {"bodies"}, what the asker may not have left out
 //
 // A set digest is the RFC 6962 root over the ids of the set, ascending by text.
+// SPEC.md has all frames.
 //
 // The package verifies the signatures it needs for a verdict on gossip, and
 // stores nothing: what is durable, who is a member and who may have an object
