@@ -30,7 +30,7 @@ type caller struct {
 
 // Times of a verb.
 const (
-	startWait = 10 * time.Second      // for a node that is just starting, or another verb that has the directory open
+	startWait = 20 * time.Second      // for a node that is just starting, or another verb that has the directory open
 	lookAgain = 50 * time.Millisecond // between two looks at who has it
 	callWait  = 30 * time.Minute      // for an answer: imports and exports take long
 )

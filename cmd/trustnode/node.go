@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -83,10 +84,10 @@ func statusCommand(s *streams) *cli.Command {
 func status(c *cli.Context, s *streams) error {
 	want, end := c.String("wait"), time.Now().Add(c.Duration("timeout"))
 	st, err := statusNow(c, url.Values{})
-	for err == nil && want != "" && st.State != want && time.Now().Before(end) {
+	for want != "" && st.State != want && time.Now().Before(end) && (err == nil || errors.Is(err, daemon.ErrLocked)) {
 		// The directory is not held while waiting: it is a node that is waited for.
-		if err = running(c, end); err != nil {
-			break
+		if err := running(c, end); err != nil {
+			return err
 		}
 		left := max(0, time.Until(end))
 		st, err = statusNow(c, url.Values{"wait": {want}, "timeout_s": {fmt.Sprint(int((left + time.Second - 1) / time.Second))}})
