@@ -616,3 +616,59 @@ func TestOneDamagedLogHoldsUpNoOther(t *testing.T) {
 		t.Errorf("row is %+v, %v", row, err)
 	}
 }
+
+// TestProjectingStepByStepIsProjectingAtOnce: a node that follows a log as it grows knows
+// of its agents what a node knows that gets the whole log later.
+func TestProjectingStepByStepIsProjectingAtOnce(t *testing.T) {
+	clock := newDial()
+	acme, vendor, arbiter := federated(t, clock)
+	ctx := t.Context()
+	var agents []self.AgentRow
+	follow := func(o *org) {
+		vendor.logTo(o)
+		o.project()
+		for _, a := range agents {
+			if _, err := o.TakeAgent(ctx, vendor.object(a.Object)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	issue := func(name string) self.AgentRow {
+		agents = append(agents, vendor.agent(name, "borrow"))
+		follow(acme)
+		return agents[len(agents)-1]
+	}
+	a, b := issue("quant"), issue("desk")
+	clock.turn(25 * 24 * time.Hour)
+	if err := vendor.Renew(ctx, clock.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{a.Name, b.Name} {
+		row, err := vendor.node.OwnAgent(self.ViewGetter(ctx, vendor.state), name)
+		if err != nil || row.Serial != 2 {
+			t.Fatalf("%s was not renewed: %+v, %v", name, row, err)
+		}
+		agents = append(agents, row)
+	}
+	follow(acme)
+	vendor.revoke(agents[2])
+	vendor.project()
+	follow(acme)
+	if row, err := acme.row(a.Agent); err != nil || !row.Revoked {
+		t.Errorf("once revoked it is %+v, %v", row, err)
+	}
+	c := issue("quant")
+	follow(arbiter)
+	for _, d := range []did.DID{a.Agent, b.Agent, c.Agent} {
+		step, err := acme.row(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if once, err := arbiter.row(d); err != nil || !same(step, once) {
+			t.Errorf("step by step %+v\nat once %+v, %v", step, once, err)
+		}
+	}
+	if step, _ := acme.row(b.Agent); step.Serial != 2 || step.Revoked {
+		t.Errorf("the renewed one is %+v", step)
+	}
+}

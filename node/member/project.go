@@ -54,11 +54,8 @@ func (m *Member) projectAgents(ctx context.Context, org did.DID) error {
 	if err != nil {
 		return err
 	}
-	if now == had {
-		if len(parked) == 0 {
-			return nil
-		}
-		terms = only(terms, parked)
+	if terms = unsettled(terms, had, parked); len(terms) == 0 && now == had {
+		return nil
 	}
 	at, err := m.now()
 	if err != nil {
@@ -105,12 +102,26 @@ func (m *Member) progress(ctx context.Context, org did.DID) (cursorRow, map[enve
 	return c, parked, err
 }
 
-func only(terms []history.Term, ids map[envelope.ID]bool) []history.Term {
+// unsettled picks the terms that are not projected yet: those that came or were revoked
+// beyond the cursor, and those whose object is missing. Where events below the cursor have
+// come to count since, or count no more, it is all of them.
+func unsettled(all []history.Term, had cursorRow, parked map[envelope.ID]bool) []history.Term {
 	var out []history.Term
-	for _, t := range terms {
-		if ids[t.ID] {
+	var below cursorRow
+	for _, t := range all {
+		came, ended := t.From >= had.Size, t.Revoked != nil && *t.Revoked >= had.Size
+		if !came {
+			below.Terms++
+		}
+		if t.Revoked != nil && !ended {
+			below.Revoked++
+		}
+		if came || ended || parked[t.ID] {
 			out = append(out, t)
 		}
+	}
+	if below.Terms != had.Terms || below.Revoked != had.Revoked {
+		return all
 	}
 	return out
 }
