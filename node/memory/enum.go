@@ -84,11 +84,6 @@ var sources = []string{"", "conversation_event", "document", "tool_result", "ope
 
 func (s SourceType) String() string { return name(sources, s) }
 
-// ParseSourceType reads the name of a source type.
-func ParseSourceType(text string) (SourceType, error) {
-	return parseName[SourceType]("source.type", sources, text)
-}
-
 // Surface is the way by which a draft came in; it decides over trust.
 type Surface uint8
 

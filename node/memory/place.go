@@ -31,9 +31,6 @@ func ParsePlace(text string) (Place, error) {
 	return NewPlace(tenant, project)
 }
 
-// Tenant returns the name of the tenant.
-func (p Place) Tenant() string { return p.tenant }
-
 // Project returns the name of the project.
 func (p Place) Project() string { return p.project }
 

@@ -3,6 +3,7 @@ package memory
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -37,7 +38,7 @@ func slug(prefix, name string) (string, bool) {
 		switch r = unicode.ToLower(r); {
 		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
 			said = true
-		case r < utf8RuneSelf && strings.ContainsRune(":_-./", r):
+		case r < utf8.RuneSelf && strings.ContainsRune(":_-./", r):
 		default:
 			if !gap {
 				b.WriteByte('-')
@@ -51,6 +52,3 @@ func slug(prefix, name string) (string, bool) {
 	tag := b.String()
 	return tag[:min(len(tag), lending.MaxTag)], said
 }
-
-// utf8RuneSelf is the first character that is not ASCII.
-const utf8RuneSelf = 0x80

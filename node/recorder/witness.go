@@ -185,16 +185,8 @@ func (r *Recorder) keepCosigned(ctx context.Context, n attlog.Note) error {
 	return r.cfg.Events.PutNote(ctx, n.Org, kept, seen)
 }
 
-// CosignRequest builds the tlog-witness request for the newest own head, for a
-// witness that holds old. ErrNoHead while no head is signed.
-func (r *Recorder) CosignRequest(ctx context.Context, old uint64) ([]byte, error) {
-	req, err := r.request(ctx, old)
-	if err != nil {
-		return nil, err
-	}
-	return req.Bytes(), nil
-}
-
+// request builds the tlog-witness request for the newest own head, for a witness that
+// holds old. ErrNoHead while no head is signed.
 func (r *Recorder) request(ctx context.Context, old uint64) (attlog.Request, error) {
 	newest, _, _ := r.cfg.Events.Newest(r.cfg.Org)
 	n, err := attlog.ParseNote(newest)

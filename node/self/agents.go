@@ -153,19 +153,10 @@ func (n *Node) Agents(ctx context.Context) ([]AgentRow, error) {
 	return out, errors.Join(err, bad)
 }
 
-// AgentSource is the key source of agents that hold a capability at a moment, read from
-// a transaction or snapshot. The version of a key is the id of the agent object.
-func AgentSource(g library.Getter, capability string, at time.Time) envelope.KeySource {
-	return source(g, func(a AgentRow) error { return a.May(capability, at) })
-}
-
-// SignerSource is the key source of any agent known here, whatever its state: it says who
-// signed, and whoever uses the object decides what that one may do now.
+// SignerSource is the key source of any agent known here, read from a transaction or
+// snapshot, whatever the agent's state: it says who signed, and whoever uses the object
+// decides what that one may do now. The version of a key is the id of the agent object.
 func SignerSource(g library.Getter) envelope.KeySource {
-	return source(g, func(AgentRow) error { return nil })
-}
-
-func source(g library.Getter, may func(AgentRow) error) envelope.KeySource {
 	return envelope.KeySourceFunc(func(_ context.Context, signer did.DID, kid string) (did.Key, error) {
 		a, err := Agent(g, signer)
 		if errors.Is(err, ErrNoAgent) {
@@ -176,9 +167,6 @@ func source(g library.Getter, may func(AgentRow) error) envelope.KeySource {
 		}
 		if a.KID != kid {
 			return did.Key{}, fmt.Errorf("%s has no key %.80q: %w", signer, kid, envelope.ErrUnknownKey)
-		}
-		if err := may(a); err != nil {
-			return did.Key{}, errors.Join(envelope.ErrRetired, err)
 		}
 		return did.Key{Public: a.Pub, Version: a.Object.String()}, nil
 	})

@@ -142,15 +142,7 @@ func (e *Events) rowPage(ctx context.Context, k string, after uint64) ([]numbere
 	return out, err
 }
 
-// Row returns one row by number, or attestation.ErrNotFound.
-func (e *Events) Row(ctx context.Context, n uint64) (row audit.Row, err error) {
-	err = e.db.View(ctx, func(r Reader) error {
-		row, err = readRow(r, n)
-		return err
-	})
-	return row, err
-}
-
+// readRow returns one row by number, or attestation.ErrNotFound.
 func readRow(g getter, n uint64) (audit.Row, error) {
 	b, err := g.Get(key(keyRow, u64(n)))
 	if errors.Is(err, ErrNotFound) {
@@ -243,7 +235,11 @@ func (e *Events) ProveRow(ctx context.Context, row envelope.ID) (audit.RowProof,
 	if err != nil {
 		return audit.RowProof{}, attestation.Cover{}, err
 	}
-	r, err := e.Row(ctx, n)
+	var r audit.Row
+	err = e.db.View(ctx, func(s Reader) error {
+		r, err = readRow(s, n)
+		return err
+	})
 	if err != nil {
 		return audit.RowProof{}, attestation.Cover{}, err
 	}
