@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -43,11 +44,20 @@ const (
 
 // call is one Update under way.
 type call struct {
-	fn    func(Tx) error
-	state atomic.Int32
-	err   error // written before done is closed
-	done  chan struct{}
+	fn     func(Tx) error
+	urgent bool
+	state  atomic.Int32
+	err    error // written before done is closed
+	done   chan struct{}
 }
+
+// urgentKey marks the context of an urgent Update.
+type urgentKey struct{}
+
+// Urgent returns a context under which an Update goes before all that wait, and is
+// committed without waiting for others: for what must be true soon, such as the end of a
+// loan that many read.
+func Urgent(ctx context.Context) context.Context { return context.WithValue(ctx, urgentKey{}, true) }
 
 func (c *call) finish(err error) {
 	c.err = err
@@ -63,6 +73,7 @@ type database struct {
 	queue  []*call // guarded by mu
 	closed bool    // guarded by mu
 	wake   chan struct{}
+	urgent atomic.Int32   // urgent calls in queue
 	views  sync.WaitGroup // Add under mu, while !closed
 
 	broken  atomic.Pointer[error]
@@ -93,7 +104,7 @@ func (d *database) Update(ctx context.Context, fn func(Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c := &call{fn: fn, done: make(chan struct{})}
+	c := &call{fn: fn, urgent: ctx.Value(urgentKey{}) != nil, done: make(chan struct{})}
 	if err := d.enqueue(c); err != nil {
 		return err
 	}
@@ -116,6 +127,9 @@ func (d *database) enqueue(c *call) error {
 		return ErrClosed
 	}
 	d.queue = append(d.queue, c)
+	if c.urgent {
+		d.urgent.Add(1)
+	}
 	d.signal()
 	return nil
 }
@@ -211,17 +225,36 @@ func (d *database) drain() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n := len(d.queue)
-	d.g.todo = append(d.g.todo, d.queue...)
+	if d.urgent.Swap(0) > 0 {
+		d.g.todo = append(d.g.todo, d.queue...)
+		slices.SortStableFunc(d.g.todo, urgentFirst)
+	} else {
+		d.g.todo = append(d.g.todo, d.queue...)
+	}
 	clear(d.queue)
 	d.queue = d.queue[:0]
 	return n
 }
 
-// formGroup runs waiting functions until the queue is empty or the group full.
+func urgentFirst(a, b *call) int {
+	switch {
+	case a.urgent == b.urgent:
+		return 0
+	case a.urgent:
+		return -1
+	}
+	return 1
+}
+
+// formGroup runs waiting functions until the queue is empty, the group full, or what is
+// urgent has run.
 func (d *database) formGroup() {
 	d.g.b = d.eng.begin()
 	idle := 0
 	for len(d.g.calls) < maxGroup {
+		if d.urgent.Load() > 0 {
+			d.drain()
+		}
 		if len(d.g.todo) == 0 && d.drain() == 0 {
 			// The callers of the group before have just been woken
 			// and most come back at once; without this pause they
@@ -237,6 +270,9 @@ func (d *database) formGroup() {
 			return
 		}
 		d.g.todo = d.g.todo[1:]
+		if c.urgent && (len(d.g.todo) == 0 || !d.g.todo[0].urgent) {
+			return
+		}
 	}
 }
 
