@@ -68,20 +68,19 @@ func Genesis(e envelope.Envelope, k Keys, at time.Time) (Chain, Tally, error) {
 	if err != nil {
 		return Chain{}, Tally{}, err
 	}
-	return begin(e, c, k, at)
+	return judge{child: c, id: e.ID(), keys: k, at: at}.begin(e)
 }
 
-// begin is Genesis for a body that is decoded.
-func begin(e envelope.Envelope, c Body, k Keys, at time.Time) (Chain, Tally, error) {
-	if c.Seq != 0 {
-		return Chain{}, Tally{}, refuse(StepPlace, "charter %d is no genesis", c.Seq)
+// begin is Genesis for a judge that knows all but a parent.
+func (j judge) begin(e envelope.Envelope) (Chain, Tally, error) {
+	if j.child.Seq != 0 {
+		return Chain{}, Tally{}, refuse(StepPlace, "charter %d is no genesis", j.child.Seq)
 	}
-	j := judge{child: c, id: e.ID(), keys: k, at: at}
 	t, err := j.run(e)
 	if err != nil {
 		return Chain{}, t, err
 	}
-	return Chain{links: []Head{{j.id, c}}}, t, nil
+	return Chain{links: []Head{{j.id, j.child}}}, t, nil
 }
 
 // Next judges a charter that claims to follow the head. released are the abandons
@@ -93,12 +92,12 @@ func (c Chain) Next(e envelope.Envelope, released []envelope.Verified[Abandon], 
 	if err != nil {
 		return Chain{}, Tally{}, err
 	}
-	return c.follow(e, b, released, k, at)
+	return c.follow(e, judge{child: b, id: e.ID(), released: released, keys: k, at: at})
 }
 
-// follow is Next for a body that is decoded.
-func (c Chain) follow(e envelope.Envelope, b Body, released []envelope.Verified[Abandon], k Keys, at time.Time) (Chain, Tally, error) {
-	id := e.ID()
+// follow is Next for a judge that knows all but the parent.
+func (c Chain) follow(e envelope.Envelope, j judge) (Chain, Tally, error) {
+	b, id := j.child, j.id
 	if _, held := c.Find(id); held {
 		return Chain{}, Tally{}, ErrHeld
 	}
@@ -112,7 +111,7 @@ func (c Chain) follow(e envelope.Envelope, b Body, released []envelope.Verified[
 	if b.Seq != parent.Seq+1 {
 		return Chain{}, Tally{}, refuse(StepPlace, "charter %d follows charter %d", b.Seq, parent.Seq)
 	}
-	j := judge{parent: &parent, child: b, id: id, released: released, keys: k, at: at}
+	j.parent = &parent
 	t, err := j.run(e)
 	if err != nil {
 		return Chain{}, t, err
@@ -149,6 +148,9 @@ type judge struct {
 	released []envelope.Verified[Abandon]
 	keys     Keys
 	at       time.Time
+	// signedFirst asks for A4 before anything the charter names is waited for: who
+	// fetches that must not hold the logs of DIDs that anybody made up.
+	signedFirst bool
 }
 
 func (j judge) run(e envelope.Envelope) (Tally, error) {
@@ -168,10 +170,13 @@ func (j judge) run(e envelope.Envelope) (Tally, error) {
 	if issued := j.child.IssuedAt.Time(); issued.After(j.at.Add(skew)) {
 		return Tally{}, refuse(StepClock, "issued at %s, more than %s ahead of %s", j.child.IssuedAt, skew, envelope.TimeOf(j.at))
 	}
+	if t, err := j.backed(e); err != nil {
+		return t, err
+	}
 	if err := j.rounds(); err != nil {
 		return Tally{}, err
 	}
-	if err := j.heads(); err != nil {
+	if err := j.heads(false); err != nil {
 		return Tally{}, err
 	}
 	t, err := j.count(e)
@@ -182,6 +187,21 @@ func (j judge) run(e envelope.Envelope) (Tally, error) {
 		return t, &Parked{Until: start}
 	}
 	return t, nil
+}
+
+// backed is A4 before all that a charter can be pending for but a DID that its parent
+// names: the keys of these are those that count.
+func (j judge) backed(e envelope.Envelope) (Tally, error) {
+	if !j.signedFirst || j.parent == nil {
+		return Tally{}, nil
+	}
+	if err := j.heads(true); err != nil {
+		return Tally{}, err
+	}
+	if t, err := j.count(e); err != nil && !t.Enough() {
+		return t, err
+	}
+	return Tally{}, nil
 }
 
 // changes is A7 and the limits of A8 on growth.
@@ -228,14 +248,14 @@ func (j judge) beginnings(size int) error {
 	return nil
 }
 
-// heads is A10, for each record that is new or moved.
-func (j judge) heads() error {
+// heads is A10, for each record that is new or moved; known leaves out the new ones.
+func (j judge) heads(known bool) error {
 	for _, m := range j.child.Members {
 		was, held := Member{}, false
 		if j.parent != nil {
 			was, held = j.parent.Member(m.DID)
 		}
-		if held && was.DIDHead == m.DIDHead && was.Key == m.Key {
+		if known && !held || held && was.DIDHead == m.DIDHead && was.Key == m.Key {
 			continue
 		}
 		if err := j.head(m, was, held); err != nil {

@@ -380,3 +380,47 @@ func TestFingerprintOfTheSpecification(t *testing.T) {
 		t.Errorf("got %s, want %s", got, worked)
 	}
 }
+
+// A node that fetches what a pending charter names would hold the logs of DIDs that
+// anybody made up, if a charter were pending before its parent's voters signed it.
+func TestApplyWaitsOnlyForWhatIsSigned(t *testing.T) {
+	moved := func(b *Body) {
+		rec := member(t, b, vendor)
+		rec.DIDHead, rec.Key = vendor.version(7), eve.keyRecord()
+	}
+	abandoned := func(b *Body) { b.Round, b.Released = 1, []envelope.ID{envelope.IDOf(nil)} }
+	for _, c := range []struct {
+		name    string
+		changes []func(b *Body)
+		by      []envelope.Signer
+		want    string
+	}{
+		{"a newcomer, signed by nobody", []func(b *Body){admit}, nil, "A4"},
+		{"a newcomer, signed by one voter of three and itself", []func(b *Body){admit}, []envelope.Signer{acme, dora}, "A4"},
+		{"a newcomer, signed by strangers", []func(b *Body){admit}, []envelope.Signer{acme, eve, spare}, "A4"},
+		{"a newcomer, signed by two of three", []func(b *Body){admit}, []envelope.Signer{acme, vendor}, "pending"},
+		{"an abandon, signed by one", []func(b *Body){admit, abandoned}, []envelope.Signer{acme}, "A4"},
+		{"an abandon, signed by two", []func(b *Body){admit, abandoned}, []envelope.Signer{acme, vendor}, "pending"},
+		{"a voter moved to a key that nobody knows", []func(b *Body){admit, moved}, []envelope.Signer{acme, eve}, "pending vendor"},
+	} {
+		k := world(acme, vendor, arbiter)
+		chain := begun(t, k)
+		b := child(t, chain)
+		for _, change := range c.changes {
+			change(&b)
+		}
+		e := seal(t, b, c.by...)
+		_, err := Apply(t.Context(), chain, File{Charters: []envelope.Envelope{e}}, k, t0.Add(time.Hour))
+		got := outcome(err)
+		var pending *Pending
+		if errors.As(err, &pending) && pending.DID == vendor.did {
+			got += " vendor"
+		}
+		if got != c.want {
+			t.Errorf("%s: %s (%v), want %s", c.name, got, err, c.want)
+		}
+		if _, err := Review(t.Context(), chain, File{Charters: []envelope.Envelope{e}}, k, t0.Add(time.Hour)); outcome(err) != "pending" {
+			t.Errorf("%s: whoever is to sign it is not told what is missing: %v", c.name, err)
+		}
+	}
+}

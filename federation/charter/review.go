@@ -126,6 +126,11 @@ func (r Result) Words() []string {
 // signatures, or is parked, is no error but an Outcome. Other errors: those of
 // Genesis and Next, *Inconsistent, ErrNoDraft, ErrTwoDrafts, what the ring says of a log.
 func Review(ctx context.Context, base Chain, f File, r Ring, at time.Time) (Result, error) {
+	return review(ctx, base, f, r, judge{keys: r, at: at})
+}
+
+// review is Review by a judge that knows keys and time.
+func review(ctx context.Context, base Chain, f File, r Ring, by judge) (Result, error) {
 	if _, err := offer(ctx, f, r); err != nil {
 		return Result{}, err
 	}
@@ -137,12 +142,11 @@ func Review(ctx context.Context, base Chain, f File, r Ring, at time.Time) (Resu
 	if res.Joins, err = joins(ctx, f, r); err != nil {
 		return Result{}, err
 	}
-	released, err := abandons(f, r)
-	if err != nil {
+	if by.released, err = abandons(f, r); err != nil {
 		return Result{}, err
 	}
 	for _, e := range f.Charters {
-		if err := res.step(e, released, r, at); err != nil {
+		if err := res.step(e, by); err != nil {
 			return Result{}, err
 		}
 	}
@@ -150,8 +154,10 @@ func Review(ctx context.Context, base Chain, f File, r Ring, at time.Time) (Resu
 }
 
 // Apply is Review for a file whose draft must be accepted: the Outcome is the error.
+// A charter that the voters of its parent have not signed is refused for that before
+// it can be pending for a newcomer's DID log, or for an abandon.
 func Apply(ctx context.Context, base Chain, f File, r Ring, at time.Time) (Result, error) {
-	res, err := Review(ctx, base, f, r, at)
+	res, err := review(ctx, base, f, r, judge{keys: r, at: at, signedFirst: true})
 	if err != nil {
 		return Result{}, err
 	}
@@ -174,7 +180,7 @@ func joins(ctx context.Context, f File, r Ring) ([]Join, error) {
 }
 
 // step judges one charter of the file.
-func (r *Result) step(e envelope.Envelope, released []envelope.Verified[Abandon], k Keys, at time.Time) error {
+func (r *Result) step(e envelope.Envelope, by judge) error {
 	id := e.ID()
 	b, err := decode(e)
 	if err != nil {
@@ -185,15 +191,16 @@ func (r *Result) step(e envelope.Envelope, released []envelope.Verified[Abandon]
 			return err
 		}
 	}
+	by.child, by.id = b, id
 	if _, held := r.Chain.Find(id); held {
 		return r.consider(id, Tally{})
 	}
 	var next Chain
 	var t Tally
 	if r.Chain.IsZero() {
-		next, t, err = begin(e, b, k, at)
+		next, t, err = by.begin(e)
 	} else {
-		next, t, err = r.Chain.follow(e, b, released, k, at)
+		next, t, err = r.Chain.follow(e, by)
 	}
 	var refused *Refused
 	var parked *Parked

@@ -175,10 +175,15 @@ func (c *conversation) offerCharter(ctx context.Context, e envelope.Envelope) (O
 }
 
 // pullMembers asks for the DID logs of those a charter names and the head does not.
+// Only a child of the head was looked at closely enough for that: one whose parent is
+// not here may name anybody.
 func (c *conversation) pullMembers(ctx context.Context, e envelope.Envelope) error {
 	b, err := envelope.Decode[charter.Body](e)
 	if err != nil {
 		return blame("charter: %v", err)
+	}
+	if head, ok := c.n.cfg.Members.Head(); !ok || b.Prev != head.Charter.ID {
+		return nil
 	}
 	held, err := c.n.cfg.Identities.Heads(ctx)
 	if err != nil {

@@ -73,8 +73,9 @@ type Greeter interface {
 type Charters interface {
 	// After returns the accepted charters with a greater seq, in order.
 	After(ctx context.Context, seq uint64) ([]envelope.Envelope, error)
-	// Offer judges a charter and keeps it where it is accepted. The error is
-	// this node's.
+	// Offer judges a charter and keeps it where it is accepted. A child of the head
+	// is Parked only if the voters of the head signed it: the DID logs it names are
+	// then asked for and kept. The error is this node's.
 	Offer(ctx context.Context, e envelope.Envelope) (Outcome, error)
 }
 
