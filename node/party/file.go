@@ -202,7 +202,11 @@ func (p *Party) room(ctx context.Context, d *draft) error {
 			return err
 		}
 		mine := f.Claimant == p.n.Org && f.Respondent == d.respondent
-		if f.ID.IsZero() { // committed here and not yet in the log
+		if f.ID.IsZero() {
+			// Committed here and not yet in the log; of anybody else it is no case.
+			if !slices.Contains(row.Cases, id) {
+				continue
+			}
 			mine = true
 		} else if !open(f.State) || !mine && !(f.Claimant == d.respondent && f.Respondent == p.n.Org) {
 			continue
