@@ -41,10 +41,7 @@ func (p *Party) Answer(ctx context.Context, id string, in Reply) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
-	if f, err = p.settled(ctx, f.ID, last); err != nil {
-		return View{}, err
-	}
-	if err := ignored(f.Case, decisive); err != nil {
+	if f, err = p.effective(ctx, f.ID, decisive, last); err != nil {
 		return View{}, err
 	}
 	return p.view(ctx, f)
@@ -180,15 +177,4 @@ func (f folded) readers(but did.DID) []did.DID {
 		}
 	}
 	return out
-}
-
-// ignored refuses where an event of this node had its turn and came too late: something
-// else was seen first.
-func ignored(c mediation.Case, id envelope.ID) error {
-	for _, x := range c.Ignored {
-		if x.ID == id {
-			return fault.New(fault.Conflict, "state", "the event had no effect: %s", x.Why).WithHint("see: trustnode dispute show %s", c.ID)
-		}
-	}
-	return nil
 }

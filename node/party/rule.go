@@ -255,10 +255,7 @@ func (p *Party) take(ctx context.Context, f folded) (folded, error) {
 	if err != nil {
 		return folded{}, err
 	}
-	if f, err = p.settled(ctx, f.ID, seated); err != nil {
-		return folded{}, err
-	}
-	if err := ignored(f.Case, seated); err != nil {
+	if f, err = p.effective(ctx, f.ID, seated, seated); err != nil {
 		return folded{}, err
 	}
 	if f.Mediator.IsZero() {
@@ -299,10 +296,7 @@ func (p *Party) issue(ctx context.Context, f folded, r mediation.Ruling, doc []b
 	if err != nil {
 		return View{}, err
 	}
-	if f, err = p.settled(ctx, f.ID, issued); err != nil {
-		return View{}, err
-	}
-	if err := ignored(f.Case, issued); err != nil {
+	if f, err = p.effective(ctx, f.ID, issued, issued); err != nil {
 		return View{}, err
 	}
 	return p.view(ctx, f)

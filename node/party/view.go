@@ -187,10 +187,10 @@ func (p *Party) Export(ctx context.Context, id string) ([]byte, error) {
 	if err != nil {
 		return nil, unfit(err)
 	}
-	if _, _, _, err := casefile.Open(ctx, b, casefile.Options{}); err != nil {
-		return nil, unfit(err)
+	if err := p.opened(ctx, f, opExport); err != nil {
+		return nil, err
 	}
-	return b, p.opened(ctx, f, opExport)
+	return b, nil
 }
 
 // unfit refuses a file that would not verify, or that something is missing for.

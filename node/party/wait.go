@@ -9,6 +9,7 @@ import (
 
 	"trustnode/did/envelope"
 	"trustnode/mediation"
+	"trustnode/node/fault"
 )
 
 // settled waits until an own event lies in the log under a signed head, and then, for as
@@ -32,6 +33,29 @@ func (p *Party) settled(ctx context.Context, id, last envelope.ID) (folded, erro
 		case <-changed:
 		}
 	}
+}
+
+// effective is settled, and refuses where the event that the move consists of had no effect.
+func (p *Party) effective(ctx context.Context, id, decisive, last envelope.ID) (folded, error) {
+	f, err := p.settled(ctx, id, last)
+	if err == nil {
+		err = ignored(f.Case, decisive)
+	}
+	if err != nil {
+		return folded{}, err
+	}
+	return f, nil
+}
+
+// ignored refuses where an event of this node had its turn and came too late: something
+// else was seen first.
+func ignored(c mediation.Case, id envelope.ID) error {
+	for _, x := range c.Ignored {
+		if x.ID == id {
+			return fault.New(fault.Conflict, "state", "the event had no effect: %s", x.Why).WithHint("see: trustnode dispute show %s", c.ID)
+		}
+	}
+	return nil
 }
 
 // has says whether an event was taken into the case, or had its turn and was ignored.
