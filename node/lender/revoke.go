@@ -49,6 +49,7 @@ func (l *Lender) Revoke(ctx context.Context, idOrCompact, reason, text string) (
 	if err != nil {
 		return Revoked{}, refusal(err)
 	}
+	ctx = store.Urgent(ctx) // however many reads wait, none of them is decided before it
 	g := l.hold(id)
 	defer l.drop(id, g)
 	out, err := l.commitRevocation(ctx, k, v, text)
