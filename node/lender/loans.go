@@ -9,6 +9,7 @@ import (
 
 	"trustnode/did/envelope"
 	"trustnode/federation/lending"
+	"trustnode/node/fault"
 	"trustnode/node/library"
 	"trustnode/node/memory"
 	"trustnode/node/store"
@@ -66,11 +67,25 @@ func (l *Lender) Loan(ctx context.Context, idOrCompact string) (Loan, error) {
 	if err != nil {
 		return Loan{}, err
 	}
-	k, err := l.permission(ctx, id)
+	k, err := l.issued(ctx, id)
 	if err != nil {
-		return Loan{}, refusal(err)
+		return Loan{}, err
 	}
 	return l.look(ctx, k)
+}
+
+// issued is permission for the operator's verbs: one that this organization borrows is
+// said to be that, and not only unknown.
+func (l *Lender) issued(ctx context.Context, id envelope.ID) (*known, error) {
+	k, err := l.permission(ctx, id)
+	if err == nil || fault.Of(refusal(err)) != fault.NotFound {
+		return k, refusal(err)
+	}
+	if o, held := l.n.Lib.Get(ctx, id); held == nil && o.What == "permission" {
+		return nil, fault.New(fault.NotFound, "borrowed", "%s was lent to this organization, not by it", id).
+			WithHint("its lender revokes and audits it; here: trustnode loan show %s", id)
+	}
+	return nil, refusal(err)
 }
 
 func (l *Lender) look(ctx context.Context, k *known) (out Loan, err error) {

@@ -40,9 +40,9 @@ func (l *Lender) Revoke(ctx context.Context, idOrCompact, reason, text string) (
 	if len(text) > MaxReasonText || envelope.CheckText(text, true) != nil {
 		return Revoked{}, fault.New(fault.Invalid, "text", "not a text of at most %d bytes", MaxReasonText).WithHint("shorten --text")
 	}
-	k, err := l.permission(ctx, id)
+	k, err := l.issued(ctx, id)
 	if err != nil {
-		return Revoked{}, refusal(err)
+		return Revoked{}, err
 	}
 	at, _ := l.clock()
 	v, err := l.revocation(ctx, k, reason, at)
