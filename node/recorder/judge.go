@@ -340,15 +340,16 @@ func (r *Recorder) bodyOf(d did.DID, j judged) envelope.ID {
 	return j.event.Body().Body
 }
 
-// blocked reports whether an event of the log waits for a version not known
-// here: then nothing after it can be judged.
+// blocked reports whether an event of the log waits for a version not known here: then
+// nothing after it can be judged. All behind such an event waits with it, so that the last
+// one tells.
 func (r *Recorder) blocked(ctx context.Context, d did.DID) (bool, error) {
-	found := false
-	err := r.cfg.Events.Standings(ctx, d, func(_ uint64, v attestation.Verdict) bool {
-		found = judged{verdict: v}.blocks()
-		return !found
-	})
-	return found, err
+	n := r.cfg.Events.Judged(d)
+	if n == 0 {
+		return false, nil
+	}
+	v, err := r.cfg.Events.Verdict(ctx, d, n-1)
+	return judged{verdict: v}.blocks(), err
 }
 
 // settle makes verdicts durable and looks again at what waited for a rotation.
