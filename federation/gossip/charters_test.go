@@ -1,6 +1,7 @@
 package gossip
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -94,4 +95,52 @@ func TestCharterBringsItsNewcomer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whoever shows charters that name ever new organizations fills nobody's keyring
+// with them at once; a true charter of many newcomers only takes longer.
+func TestNewcomersComeBounded(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		a, b := w.hs[0], w.hs[1]
+		genesis, err := charter.New(charter.Options{Name: "test", Members: []charter.Member{
+			a.member("org0", 0), b.member("org1", 0), newHome(t, 2).member("org2", 0)}}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := sealed(t, genesis)
+		next, err := charter.Amend(charter.Head{ID: first.ID(), Body: genesis}, first.ID(), time.Now(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const many = newcomersPerHour + 20
+		for i := range many {
+			h := newHome(t, 10+i)
+			next.Add(h.member(fmt.Sprintf("org%d", 10+i), 1))
+			b.knows(h, true, false)
+		}
+		third := newHome(t, 2)
+		for _, h := range w.hs {
+			h.fed = first.ID()
+			h.bind(2)
+			h.knows(third, true, false)
+			h.apply(first, genesis)
+		}
+		a.knows(b, true, true)
+		b.knows(a, true, true)
+		b.apply(sealed(t, next), next)
+		held := func() int {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			return len(a.idlogs)
+		}
+		w.start(0, 1)
+		w.wait(10 * time.Minute)
+		if got, want := held(), len(w.hs)+1+newcomersPerHour; got != want || a.seq != 0 {
+			t.Errorf("%d DID logs are held at charter %d, want %d at 0", got, a.seq, want)
+		}
+		w.wait(time.Hour)
+		if got, want := held(), len(w.hs)+1+many; got != want || a.seq != 1 {
+			t.Errorf("an hour later %d are held at charter %d, want %d at 1", got, a.seq, want)
+		}
+	})
 }

@@ -19,11 +19,12 @@ import (
 type judging struct {
 	parked *parkedStore
 
-	mu       sync.Mutex
-	ahead    map[did.DID]*ahead // guarded by mu
-	newest   map[did.DID]uint64 // guarded by mu; n of the newest beacon judged
-	signed   rates              // guarded by mu; of each signer
-	charters rates              // guarded by mu; of each organization that passed them on
+	mu        sync.Mutex
+	ahead     map[did.DID]*ahead // guarded by mu
+	newest    map[did.DID]uint64 // guarded by mu; n of the newest beacon judged
+	signed    rates              // guarded by mu; a second, of each signer
+	charters  rates              // guarded by mu; a second, of each organization that passed them on
+	newcomers rates              // guarded by mu; an hour, of each organization that was asked for their DID logs
 }
 
 // ahead is the edge of a log with what was accepted and waits in the queue.
@@ -32,30 +33,40 @@ type ahead struct {
 	jobs int
 }
 
-// rates counts the messages of each organization in the current second.
+// rates counts what comes from each organization in the current span of time.
 type rates map[did.DID]*rate
 
 type rate struct {
-	second int64
-	n      int
+	span int64 // begin, seconds since 1970 UTC
+	n    int
 }
 
-// within counts a message of d, and reports whether it is not above most.
-func (rs rates) within(d did.DID, at time.Time, most int) bool {
+// within counts one thing more of d in the span that holds at, and reports whether
+// it is not above most.
+func (rs rates) within(d did.DID, at time.Time, span time.Duration, most int) bool {
 	r, ok := rs[d]
 	if !ok {
 		r = &rate{}
 		rs[d] = r
 	}
-	if s := at.Unix(); r.second != s {
-		*r = rate{second: s}
+	if s := at.Truncate(span).Unix(); r.span != s {
+		*r = rate{span: s}
 	}
 	r.n++
 	return r.n <= most
 }
 
 func newJudging() judging {
-	return judging{parked: newParkedStore(), ahead: map[did.DID]*ahead{}, newest: map[did.DID]uint64{}, signed: rates{}, charters: rates{}}
+	return judging{parked: newParkedStore(), ahead: map[did.DID]*ahead{}, newest: map[did.DID]uint64{},
+		signed: rates{}, charters: rates{}, newcomers: rates{}}
+}
+
+// mayMeet counts a DID log of a newcomer that an organization is asked for, and
+// reports whether it is not one too many.
+func (j *judging) mayMeet(by did.DID, at time.Time) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.newcomers.within(by, at, time.Hour, newcomersPerHour)
 }
 
 // settle says that one package of a log left the queue. What was accepted on top
@@ -158,7 +169,7 @@ func (n *Node) judgeEntries(j job, note attlog.Note, rest attlog.Range) federati
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	p, size := j.pack, note.Head.Size
-	if !g.signed.within(p.Did, n.cfg.Now(), perSecond) {
+	if !g.signed.within(p.Did, n.cfg.Now(), time.Second, perSecond) {
 		return federation.Ignore
 	}
 	edge := n.cfg.Edges.Edge(p.Did)
@@ -264,7 +275,7 @@ func (n *Node) judgeBeacon(ctx context.Context, j job, head Head) federation.Ver
 	}
 	n.judging.mu.Lock()
 	defer n.judging.mu.Unlock()
-	if b.N <= n.judging.newest[b.Org] || !n.judging.signed.within(b.Org, n.cfg.Now(), perSecond) {
+	if b.N <= n.judging.newest[b.Org] || !n.judging.signed.within(b.Org, n.cfg.Now(), time.Second, perSecond) {
 		return federation.Ignore
 	}
 	n.judging.newest[b.Org] = b.N
@@ -293,7 +304,7 @@ func (n *Node) judgeBinding(ctx context.Context, j job, head Head) federation.Ve
 	}
 	n.judging.mu.Lock()
 	defer n.judging.mu.Unlock()
-	if !n.judging.signed.within(b.Org, n.cfg.Now(), perSecond) {
+	if !n.judging.signed.within(b.Org, n.cfg.Now(), time.Second, perSecond) {
 		return federation.Ignore
 	}
 	n.enqueue(n.signed, j)
@@ -316,7 +327,7 @@ func (n *Node) judgeCharter(j job, head Head) federation.Verdict {
 	org, _ := n.orgOf(j.from) // those bound by nobody share one limit
 	n.judging.mu.Lock()
 	defer n.judging.mu.Unlock()
-	if n.judging.charters.within(org, n.cfg.Now(), chartersPerSecond) {
+	if n.judging.charters.within(org, n.cfg.Now(), time.Second, chartersPerSecond) {
 		n.enqueue(n.signed, j)
 	} else {
 		n.kick(j.from)

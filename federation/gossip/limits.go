@@ -54,6 +54,10 @@ const (
 	// organization are judged in a second. Each may cost a signature check for
 	// every signature and member; what is over is read from the next sync.
 	chartersPerSecond = 2
+	// newcomersPerHour is how many DID logs of organizations that are no members yet
+	// are asked of one organization in an hour: as many as can be active members. A
+	// node holds a DID log for good, and the charter that names it may never hold.
+	newcomersPerHour = 64
 	// parkedBytes, parkedPeer and parkedFor bound what waits for something missing.
 	parkedBytes = 16 << 20
 	parkedPeer  = 2 << 20

@@ -194,6 +194,9 @@ func (c *conversation) pullMembers(ctx context.Context, e envelope.Envelope) err
 		if versionNumber(m.DIDHead) <= after {
 			continue
 		}
+		if c.n.cfg.Members.Status(m.DID) == "" && !c.n.judging.mayMeet(c.org, c.n.cfg.Now()) {
+			continue
+		}
 		if err := c.pullDID(ctx, m.DID, after); err != nil {
 			return err
 		}
