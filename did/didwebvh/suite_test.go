@@ -219,7 +219,7 @@ func TestIdentifiers(t *testing.T) {
 	}
 }
 
-// TestBitFlips changes every bit, or with -short and without LONG_TESTS a sample, and expects no change to verify.
+// TestBitFlips changes every 97th bit, or each with TRUSTNODE_LONG_TESTS set, and expects no change to verify.
 func TestBitFlips(t *testing.T) {
 	stride := 97
 	if os.Getenv("TRUSTNODE_LONG_TESTS") != "" {
