@@ -13,7 +13,7 @@ import (
 
 // Vendor's node is off: acme knows vendor's agent and checks what it signed all the same.
 func TestReadWhileTheBorrowersNodeIsOff(t *testing.T) {
-	s := newSiege(t)
+	s := newTrio(t)
 	s.remember("prefers quarterly reports")
 	l := s.lend(5)
 	hand := s.vendor.hand(s.quant.DID)
@@ -40,7 +40,7 @@ func TestReadWhileTheBorrowersNodeIsOff(t *testing.T) {
 
 // Acme's node is off: vendor's read fails closed, and says that nobody proved anything.
 func TestReadWhileTheLendersNodeIsOff(t *testing.T) {
-	s := newSiege(t)
+	s := newTrio(t)
 	s.remember("prefers quarterly reports")
 	l := s.lend(5)
 	if a, err := s.read(l.Permission); err != nil || len(a.Entries) != 1 {
@@ -60,7 +60,7 @@ func TestReadWhileTheLendersNodeIsOff(t *testing.T) {
 	// It comes back: so does the loan.
 	s.acme.start()
 	s.acme.waitFresh()
-	eventually(t, "a read after acme came back", func() bool {
+	soon(t, "a read after acme came back", func() bool {
 		a, err := s.read(l.ID)
 		return err == nil && a.Receipt.Seq == 2
 	})
@@ -68,7 +68,7 @@ func TestReadWhileTheLendersNodeIsOff(t *testing.T) {
 
 // What happened while a node was off is there soon after it starts, unasked.
 func TestANodeCatchesUp(t *testing.T) {
-	s := newSiege(t)
+	s := newTrio(t)
 	s.arbiter.stop()
 	s.remember("prefers quarterly reports")
 	l := s.lend(5)
@@ -78,7 +78,7 @@ func TestANodeCatchesUp(t *testing.T) {
 	s.acme.must(http.MethodPost, "/api/v1/permissions/"+l.ID+"/revoke", httpapi.LoanRevoke{Reason: "ended"}, nil)
 	want := s.acme.told(t, s.acme.cfg.Org.String())
 	s.arbiter.start()
-	eventually(t, "every event of acme at arbiter", func() bool {
+	soon(t, "every event of acme at arbiter", func() bool {
 		got := s.arbiter.told(t, s.acme.cfg.Org.String())
 		for id := range want {
 			if !got[id] {
@@ -89,11 +89,11 @@ func TestANodeCatchesUp(t *testing.T) {
 	})
 }
 
-// told is the set of events of an organization that a fort holds. Acme's decisions are in
+// told is the set of events of an organization that a node holds. Acme's decisions are in
 // its log a moment after they are acknowledged.
-func (h *fort) told(t *testing.T, org string) map[string]bool {
+func (h *seat) told(t *testing.T, org string) map[string]bool {
 	t.Helper()
-	eventually(t, "an empty outbox", func() bool {
+	soon(t, "an empty outbox", func() bool {
 		var st httpapi.Status
 		return h.call(http.MethodGet, "/api/v1/status", nil, &st) == nil && st.Log.Waiting == 0 || org != h.cfg.Org.String()
 	})
@@ -109,7 +109,7 @@ func (h *fort) told(t *testing.T, org string) map[string]bool {
 // A directory that another process has open is refused, and the holder named; one that a
 // command has open is waited for.
 func TestLock(t *testing.T) {
-	h := newFort(t, "solo")
+	h := newSeat(t, "solo")
 	ctx := t.Context()
 	l, err := acquire(ctx, h.cfg.Dir, 0)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"trustnode/node/httpapi"
 )
 
-// agentHand signs as one agent of a fort.
+// agentHand signs as one agent of a node.
 type agentHand struct {
 	t      *testing.T
 	who    did.DID
@@ -25,7 +25,7 @@ type agentHand struct {
 	signer envelope.Signer
 }
 
-func (h *fort) hand(agent string) agentHand {
+func (h *seat) hand(agent string) agentHand {
 	h.t.Helper()
 	d := did.MustParse(agent)
 	signer, kid, err := h.node.sign.Agent(h.t.Context(), d)
@@ -58,8 +58,8 @@ func (a agentHand) asks(l httpapi.Loan, purpose string) []byte {
 	return b
 }
 
-// posts sends a body to the reads of a fort, as a stranger: without a token.
-func (h *fort) posts(c *http.Client, body []byte) (int, []byte, error) {
+// posts sends a body to the reads of a node, as a stranger: without a token.
+func (h *seat) posts(c *http.Client, body []byte) (int, []byte, error) {
 	res, err := c.Post("http://"+h.cfg.HTTP+"/api/v1/reads", "application/json", bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
@@ -69,10 +69,10 @@ func (h *fort) posts(c *http.Client, body []byte) (int, []byte, error) {
 	return res.StatusCode, b, err
 }
 
-// lendsToItself starts a fort alone with two agents and a loan between them.
-func lendsToItself(t *testing.T, reads uint64) (*fort, httpapi.Loan, agentHand) {
+// lendsToItself starts a node alone with two agents and a loan between them.
+func lendsToItself(t *testing.T, reads uint64) (*seat, httpapi.Loan, agentHand) {
 	t.Helper()
-	h := newFort(t, "solo")
+	h := newSeat(t, "solo")
 	h.cfg.ReadsPerS = 1_000_000
 	h.start()
 	var quant httpapi.Agent

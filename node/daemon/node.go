@@ -162,6 +162,9 @@ func (n *Node) openSelf(ctx context.Context) error {
 		return n.unverified(err)
 	}
 	n.sign = &signers{org: n.cfg.Org, keys: n.keys, ring: ring, db: n.state}
+	if err := n.own(ctx); err != nil {
+		return err
+	}
 	clock := self.NewClock(time.Now, time.Time{})
 	n.self = &self.Node{Org: n.cfg.Org, Name: n.cfg.Name, DB: n.state, Ring: ring, Lib: library.New(n.state), Entries: memory.New(n.state, time.Now),
 		Signers: n.sign, Peers: apart{n: n}, Clock: clock, Log: n.log}
@@ -169,6 +172,24 @@ func (n *Node) openSelf(ctx context.Context) error {
 		Signer: n.sign.Issuer, SignerOf: n.sign.byKid, WitnessSigner: n.sign.witness, Ring: recorder.RingOf(ring),
 		Member: func(d did.DID) bool { return n.member != nil && n.member.IsMember(d) }, OnHead: n.onHead, Now: time.Now, Log: n.log})
 	n.self.Rec = rec
+	return err
+}
+
+// own checks that state and keys in the directory are those of the organization that the
+// configuration names.
+func (n *Node) own(ctx context.Context) error {
+	_, _, err := n.sign.Issuer(ctx)
+	var below *keyring.Below
+	switch {
+	case errors.Is(err, keyring.ErrAbsent):
+		return fault.New(fault.Conflict, "foreign", "the state in %s is not that of %s", n.cfg.Dir, n.cfg.Org).
+			WithHint("%s or %s comes from another node; put back what was there", config.File, stateDir)
+	case errors.Is(err, self.ErrNoKey):
+		return fault.New(fault.Conflict, "foreign", "no key in %s speaks for %s", filepath.Join(n.cfg.Dir, keysDir), n.cfg.Org).
+			WithHint("%s or %s comes from another node; put back what was there", config.File, keysDir)
+	case errors.As(err, &below):
+		return n.unverified(err)
+	}
 	return err
 }
 

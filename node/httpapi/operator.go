@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -10,8 +11,10 @@ import (
 	"trustnode/attestation"
 	"trustnode/did"
 	"trustnode/did/keyring"
+	"trustnode/federation"
 	"trustnode/node/fault"
 	"trustnode/node/member"
+	"trustnode/node/recorder"
 	"trustnode/node/self"
 )
 
@@ -73,6 +76,9 @@ func (s *server) statusNow(ctx context.Context) (Status, error) {
 	}
 	info := s.Info()
 	out := Status{State: m.State.String(), Running: len(info.P2P) > 0, Reasons: m.Reasons, Org: s.Node.Org.String(), Name: s.Node.Name, Peers: []Peer{}, P2P: info.P2P, HTTP: info.HTTP, Version: info.Version}
+	if log, why := s.Node.Rec.State(); log != recorder.Open && m.State != federation.Recovering {
+		out.Reasons = append(out.Reasons, fmt.Sprintf("the own log is %s: %s; decisions wait and nothing is signed", log, why))
+	}
 	if out.Reasons == nil {
 		out.Reasons = []string{}
 	}
