@@ -13,6 +13,7 @@ package oracle
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"trustnode/attestation/trust"
@@ -36,6 +37,9 @@ type Oracle struct {
 
 	turn chan struct{} // of one: held by whoever reads the logs
 	last reading       // guarded by turn
+
+	mu     sync.Mutex
+	asking chan struct{} // guarded by mu: closed when the round under way ends; nil while none is
 }
 
 // New returns the oracle of n.
@@ -117,11 +121,7 @@ func (o *Oracle) about(ctx context.Context, head charter.Head, subject did.DID, 
 	if err != nil || !r.world.Orgs[subject].IsZero() {
 		return r, err
 	}
-	soon, stop := context.WithTimeout(ctx, askFor)
-	defer stop()
-	if err := o.n.Peers.Sync(soon); err != nil && ctx.Err() == nil {
-		o.n.Log.DebugContext(ctx, "no member could be asked", "error", err)
-	}
+	o.ask(ctx)
 	if r, err = o.read(ctx, head, at); err != nil {
 		return r, err
 	}
@@ -129,6 +129,32 @@ func (o *Oracle) about(ctx context.Context, head charter.Head, subject did.DID, 
 		return r, fault.New(fault.NotFound, "did", "%s is no member's agent and no member", subject)
 	}
 	return r, nil
+}
+
+// ask asks the members once. Anybody may ask for a DID that does not exist, so whoever does
+// while a round is under way waits for its end and starts none.
+func (o *Oracle) ask(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, askFor)
+	defer stop()
+	o.mu.Lock()
+	if under := o.asking; under != nil {
+		o.mu.Unlock()
+		select {
+		case <-under:
+		case <-ctx.Done():
+		}
+		return
+	}
+	ended := make(chan struct{})
+	o.asking = ended
+	o.mu.Unlock()
+	if err := o.n.Peers.Sync(ctx); err != nil && ctx.Err() == nil {
+		o.n.Log.DebugContext(ctx, "no member could be asked", "error", err)
+	}
+	o.mu.Lock()
+	o.asking = nil
+	o.mu.Unlock()
+	close(ended)
 }
 
 // sign fills what belongs to the answering organization and signs.

@@ -2,12 +2,16 @@ package oracle_test
 
 import (
 	"bytes"
+	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"trustnode/did"
+	"trustnode/node/fault"
 	"trustnode/node/oracle"
+	"trustnode/node/self"
 )
 
 // TestWhatAnOracleKeepsChangesNoAnswer: one that has been asked before answers as one that
@@ -61,4 +65,39 @@ func answer(t *testing.T, o *oracle.Oracle, who did.DID, at time.Time) []byte {
 		t.Error(err)
 	}
 	return b
+}
+
+// counting are peers that count who asks them at once.
+type counting struct {
+	self.Peers
+	now, most atomic.Int64
+}
+
+func (c *counting) Sync(ctx context.Context) error {
+	if n := c.now.Add(1); n > c.most.Load() {
+		c.most.Store(n)
+	}
+	defer c.now.Add(-1)
+	return c.Peers.Sync(ctx)
+}
+
+// TestQuestionsAboutNobodyShareARound: whoever asks for DIDs that do not exist cannot make
+// the node ask the members several times at once.
+func TestQuestionsAboutNobodyShareARound(t *testing.T) {
+	w := newWorld(t)
+	p := &counting{Peers: w.acme.Peers}
+	w.acme.Peers = p
+	o := w.oracle(w.acme)
+	var asking sync.WaitGroup
+	for range 50 {
+		asking.Go(func() {
+			if _, err := o.Show(t.Context(), did.MustParse("did:web:nobody.example"), time.Time{}, did.DID{}); fault.Of(err) != fault.NotFound {
+				t.Errorf("nobody is %v", err)
+			}
+		})
+	}
+	asking.Wait()
+	if n := p.most.Load(); n != 1 {
+		t.Errorf("%d rounds at once", n)
+	}
 }
