@@ -16,11 +16,14 @@ import (
 func (b *builder) item(it mediation.Item) error {
 	switch it.Kind {
 	case "permission", "revocation", "readrequest", "receipt":
+		if ok, err := b.sharedObject(it.ID); !ok || err != nil {
+			return err
+		}
 		return b.object(it.ID)
 	case "row":
 		return b.row(it.ID)
 	case "document":
-		return b.body(it.ID)
+		return b.text(it.ID)
 	case "agent":
 		return b.agents(attestation.Query{Type: "agent.", Ref: it.ID})
 	case "event":
@@ -49,7 +52,28 @@ func (b *builder) cited(it mediation.Item) error {
 	if err != nil {
 		return err
 	}
+	if ok, err := b.sharedBody(ev); !ok || err != nil {
+		return err
+	}
 	return b.body(ev.Body)
+}
+
+// text adds a text that a party handed in.
+func (b *builder) text(id envelope.ID) error {
+	body, err := b.s.Body(b.ctx, id)
+	if absent(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := mediation.ParseDocument(body); err != nil {
+		return nil // the private body of some event, under a false name
+	}
+	if foreign, err := b.foreignText(id); foreign || err != nil {
+		return err
+	}
+	return b.body(id)
 }
 
 // find gives the index of an event in the log of an organization.
@@ -162,8 +186,8 @@ func (b *builder) row(id envelope.ID) error {
 	if err != nil {
 		return err
 	}
-	if _, err := lending.ParseRow(p.Row); err != nil {
-		return nil // no row of a loan
+	if ok, err := b.sharedRow(p.Row); !ok || err != nil {
+		return err
 	}
 	found := false
 	for org := range b.members() {
