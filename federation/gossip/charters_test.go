@@ -134,13 +134,14 @@ func TestNewcomersComeBounded(t *testing.T) {
 			return len(a.idlogs)
 		}
 		w.start(0, 1)
-		w.wait(10 * time.Minute)
-		if got, want := held(), len(w.hs)+1+newcomersPerHour; got != want || a.seq != 0 {
-			t.Errorf("%d DID logs are held at charter %d, want %d at 0", got, a.seq, want)
+		known := len(w.hs) + 1
+		w.wait(50 * time.Minute) // two syncs at once may ask for the same
+		if got := held() - known; got == 0 || got > newcomersPerHour || a.seq != 0 {
+			t.Errorf("%d DID logs of newcomers are held at charter %d, want 1..%d at 0", got, a.seq, newcomersPerHour)
 		}
-		w.wait(time.Hour)
-		if got, want := held(), len(w.hs)+1+many; got != want || a.seq != 1 {
-			t.Errorf("an hour later %d are held at charter %d, want %d at 1", got, a.seq, want)
+		w.wait(4 * time.Hour)
+		if got := held() - known; got != many || a.seq != 1 {
+			t.Errorf("hours later %d are held at charter %d, want %d at 1", got, a.seq, many)
 		}
 	})
 }
