@@ -16,6 +16,7 @@ import (
 	"trustnode/federation/bundle"
 	"trustnode/federation/gossip"
 	"trustnode/federation/lending"
+	"trustnode/mediation"
 	"trustnode/node/library"
 	"trustnode/node/member"
 	"trustnode/node/self"
@@ -31,8 +32,8 @@ var _ gossip.Objects = objects{}
 // Give answers absent for what is not here and for what is not the asker's alike.
 func (a objects) Give(ctx context.Context, asker did.DID, id envelope.ID) (bundle.Line, error) {
 	s := a.n.self
-	if s.Lib.MayRead(ctx, asker, id) != nil && !a.public(ctx, id) {
-		return nil, gossip.ErrAbsent
+	if s.Lib.MayRead(ctx, asker, id) != nil {
+		return a.givePublic(ctx, id)
 	}
 	if o, err := s.Lib.Get(ctx, id); err == nil {
 		return lineOf(o)
@@ -54,20 +55,50 @@ func (a objects) Give(ctx context.Context, asker did.DID, id envelope.ID) (bundl
 	return rowLine(p), nil
 }
 
-// public says whether an id is the body of an event whose bodies are for every member.
-func (a objects) public(ctx context.Context, id envelope.ID) bool {
+// givePublic gives the body of an event whose bodies are for every member. That such an
+// event names an id makes nothing public: any member may name any id, also one that it
+// read in another's event. The bytes have to be of the form that only public bodies have.
+func (a objects) givePublic(ctx context.Context, id envelope.ID) (bundle.Line, error) {
+	b, err := a.n.self.Rec.Body(ctx, id)
+	if errors.Is(err, attestation.ErrNotFound) {
+		return nil, gossip.ErrAbsent
+	}
+	if err != nil {
+		return nil, err
+	}
 	naming, err := a.n.events.Naming(ctx, id)
 	if err != nil {
+		return nil, err
+	}
+	for _, f := range naming {
+		if _, ev, err := f.Entry.Envelope(); err == nil && isPublic(ev.Type, b) {
+			return bundle.Body{Body: b}, nil
+		}
+	}
+	return nil, gossip.ErrAbsent
+}
+
+// isPublic says whether bytes are what every member may read under an event of a type. A
+// form that is not known here is given by grant alone.
+func isPublic(t attestation.Type, body []byte) bool {
+	rule, ok := attestation.RuleOf(t)
+	if !ok || rule.Readers != attestation.ReadersPublic {
 		return false
 	}
-	return slices.ContainsFunc(naming, func(f attestation.Found) bool {
-		_, ev, err := f.Entry.Envelope()
-		if err != nil {
-			return false
-		}
-		rule, ok := attestation.RuleOf(ev.Type)
-		return ok && rule.Readers == attestation.ReadersPublic
-	})
+	var err error
+	switch rule.Schema {
+	case "dispute":
+		_, err = mediation.ParseDispute(body)
+	case "answer":
+		_, err = mediation.ParseAnswer(body)
+	case "assignment":
+		_, err = mediation.ParseAssignment(body)
+	case "ruling":
+		_, err = mediation.ParseRuling(body)
+	default:
+		return false
+	}
+	return err == nil
 }
 
 func lineOf(o library.Object) (bundle.Line, error) {
@@ -201,9 +232,10 @@ func (a objects) takeSigned(ctx context.Context, e envelope.Envelope) (gossip.Ou
 }
 
 // Wants lists what is named here and not held: agent objects, exhibits and texts of own
-// cases, bodies of events.
+// cases, bodies of events. Each kind has its share, so that what nobody has of one kind
+// keeps nothing of another from being asked for.
 func (a objects) Wants(ctx context.Context, max int) ([]gossip.Want, error) {
-	agents, err := a.n.member.Wants(ctx, max)
+	agents, err := a.n.member.Wants(ctx, max/2)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +248,7 @@ func (a objects) Wants(ctx context.Context, max int) ([]gossip.Want, error) {
 		out = append(out, gossip.Want{ID: id, From: org})
 	}
 	for _, id := range exhibits {
-		if len(out) < max {
+		if len(out) < max/2+max/4 {
 			out = append(out, gossip.Want{ID: id})
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"trustnode/did"
 	"trustnode/did/didkey"
 	"trustnode/did/didwebvh"
+	"trustnode/did/envelope"
 	"trustnode/did/keyring"
 	"trustnode/did/keys"
 	"trustnode/did/pins"
@@ -103,6 +104,8 @@ func (o InitOptions) check() error {
 	switch {
 	case o.Name == "" || len([]rune(o.Name)) > maxName:
 		return fault.New(fault.Invalid, "name", "the name has %d characters, allowed are 1..%d", len([]rune(o.Name)), maxName)
+	case envelope.CheckText(o.Name, false) != nil:
+		return fault.Wrap(fault.Invalid, "name", envelope.CheckText(o.Name, false)).WithHint("a name is shown to people: one line of plain text")
 	case o.Domain == "":
 		return fault.New(fault.Invalid, "domain", "no domain given")
 	case len(o.Passphrase) < minPassphrase:
