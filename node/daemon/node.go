@@ -165,13 +165,18 @@ func (n *Node) openSelf(ctx context.Context) error {
 	if err := n.own(ctx); err != nil {
 		return err
 	}
-	clock := self.NewClock(time.Now, time.Time{})
 	n.self = &self.Node{Org: n.cfg.Org, Name: n.cfg.Name, DB: n.state, Ring: ring, Lib: library.New(n.state), Entries: memory.New(n.state, time.Now),
-		Signers: n.sign, Peers: apart{n: n}, Clock: clock, Log: n.log}
+		Signers: n.sign, Peers: apart{n: n}, Log: n.log}
 	rec, err := recorder.New(ctx, recorder.Config{Org: n.cfg.Org, State: n.state, Audit: n.audit, Events: n.events, Pins: n.pins,
 		Signer: n.sign.Issuer, SignerOf: n.sign.byKid, WitnessSigner: n.sign.witness, Ring: recorder.RingOf(ring),
 		Member: func(d did.DID) bool { return n.member != nil && n.member.IsMember(d) }, OnHead: n.onHead, Now: time.Now, Log: n.log})
-	n.self.Rec = rec
+	if err != nil {
+		return err
+	}
+	// Time goes on from the newest decision: a clock that was set back while the node was
+	// down brings nothing back that had expired.
+	last, err := rec.LastTime(ctx)
+	n.self.Rec, n.self.Clock = rec, self.NewClock(time.Now, last)
 	return err
 }
 

@@ -87,15 +87,12 @@ func (l *Lender) load(g library.Getter, k *known, m moment) (lending.State, self
 	return st, lender, err
 }
 
-// loadBorrower reads the borrower's agent and returns its organization: that of its
-// newest object, or the one it had at issue.
+// loadBorrower reads the borrower's agent and returns the organization it was lent to. An
+// agent that works for another one since is not whom the lender chose.
 func (l *Lender) loadBorrower(g library.Getter, k *known, at time.Time, st *lending.State) (did.DID, error) {
 	borrower, live, err := live(g, k.perm.Body().Borrower, "borrow", at)
-	st.BorrowerLive = live
-	if borrower.Org.IsZero() {
-		return k.issued.BorrowerOrg, err
-	}
-	return borrower.Org, err
+	st.BorrowerLive = live && borrower.Org == k.issued.BorrowerOrg
+	return k.issued.BorrowerOrg, err
 }
 
 // live reads an agent's row and says whether it may use a capability.

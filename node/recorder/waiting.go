@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"trustnode/attestation"
 	"trustnode/attestation/audit"
@@ -44,6 +45,19 @@ func (r *Recorder) BoundAt(ctx context.Context, n uint64) (uint64, bool, error) 
 		return 0, false, nil
 	}
 	return c.Index, err == nil, err
+}
+
+// LastTime returns the time of the newest decision that drafted anything; zero before the
+// first. Trusted time never shows less.
+func (r *Recorder) LastTime(ctx context.Context) (at time.Time, err error) {
+	err = r.cfg.State.View(ctx, func(s store.Reader) error {
+		_, last, err := lastItem(s)
+		if err == nil && !last.IsZero() {
+			at = last.Time()
+		}
+		return err
+	})
+	return at, err
 }
 
 // Waiting counts the decisions that are durable and not yet in the own log.
