@@ -237,6 +237,7 @@ func (h *fort) tells(n, to *Node, events ...attestation.Event) {
 	}
 	fed, _ := to.member.Seams().Members.Head()
 	edge := n.events.Edge(h.cfg.Org)
+	h.catchUp(n, to, edge.End())
 	for part := range slices.Chunk(events, attestation.MaxBatch) {
 		p := attestation.Package{Did: h.cfg.Org, Federation: fed.Federation, From: edge.End()}
 		for _, ev := range part {
@@ -256,6 +257,31 @@ func (h *fort) tells(n, to *Node, events ...attestation.Event) {
 		p.Note = note.Bytes()
 		if res, err := to.self.Rec.Ingest(ctx, p); err != nil || res.Fresh != len(part) {
 			h.t.Fatalf("entries from %d were not taken: %v %v", p.From, res, err)
+		}
+	}
+}
+
+// catchUp hands over what the house has in its log and the other node lacks: it may have
+// stopped before it was heard.
+func (h *fort) catchUp(n, to *Node, size uint64) {
+	h.t.Helper()
+	ctx := context.Background()
+	for {
+		held, err := to.self.Rec.Head(ctx, h.cfg.Org)
+		if err != nil && !errors.Is(err, attestation.ErrNotFound) {
+			h.t.Fatal(err)
+		}
+		if held.Size >= size {
+			return
+		}
+		p, err := n.self.Rec.Package(ctx, h.cfg.Org, held.Size, size)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		fed, _ := to.member.Seams().Members.Head()
+		p.Federation = fed.Federation
+		if res, err := to.self.Rec.Ingest(ctx, p); err != nil || res.Size <= held.Size {
+			h.t.Fatalf("the log was not caught up from %d: %v %v", held.Size, res, err)
 		}
 	}
 }
