@@ -118,6 +118,9 @@ func statusNow(c *cli.Context, q url.Values) (st httpapi.Status, err error) {
 func printStatus(w writer, st httpapi.Status) {
 	fmt.Fprintf(w, "%s  %s\n", st.Name, st.Org)
 	fmt.Fprintf(w, "state       %s\n", st.State)
+	if !st.Running {
+		fmt.Fprintln(w, "            no node runs; this is what the data directory says. Start it: trustnode run")
+	}
 	for _, r := range st.Reasons {
 		fmt.Fprintf(w, "            %s\n", r)
 	}

@@ -71,12 +71,10 @@ func (s *streams) problem(d *fault.Denied) {
 
 // print writes v as indented JSON.
 func (s *streams) print(v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(s.out, "%s\n", b)
-	return err
+	e := json.NewEncoder(s.out)
+	e.SetEscapeHTML(false) // age<90d is to be read
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }
 
 // result prints v as JSON with --json, else through text.

@@ -54,6 +54,22 @@ func newHost(seed []byte, g *gate, cidrs []netip.Prefix) (host.Host, error) {
 	)
 }
 
+// CheckListen says what is wrong with an address to listen on: it is no multiaddr of a
+// transport this build has.
+func CheckListen(addr string) error {
+	m, err := ma.NewMultiaddr(addr)
+	if err != nil {
+		return fmt.Errorf("listen address %q: %v", addr, err)
+	}
+	if _, err := m.ValueForProtocol(ma.P_TCP); err == nil {
+		return nil
+	}
+	if _, err := m.ValueForProtocol(ma.P_QUIC_V1); err == nil {
+		return nil
+	}
+	return fmt.Errorf("listen address %q is neither TCP nor QUIC", addr)
+}
+
 // listen binds every address or none: a node that silently misses one of its
 // ports is found out by its partners.
 func listen(h host.Host, addrs []string) error {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 
 	"trustnode/attestation/audit"
+	"trustnode/did"
 	"trustnode/did/envelope"
+	"trustnode/federation"
 	"trustnode/federation/lending"
 	"trustnode/node/fault"
 	"trustnode/node/library"
@@ -137,9 +139,20 @@ func (r *reading) keepSilence(ctx context.Context, cause error) error {
 	if err != nil {
 		return err
 	}
-	d := fault.Wrap(fault.Revoked, "unconfirmed", fmt.Errorf("the lender did not confirm this loan: %w", cause)).WithHint(silenceHint)
+	d := fault.New(fault.Revoked, "unconfirmed", "the lender did not confirm this loan: %s", inWords(cause, r.lender.Org)).WithHint(silenceHint)
 	d.Perm = r.perm.ID()
 	return d
+}
+
+// inWords says what went wrong on the way without the words of a socket, which the log has.
+func inWords(cause error, lender did.DID) string {
+	switch {
+	case errors.Is(cause, federation.ErrUnreachable):
+		return fmt.Sprintf("no node of %s can be reached", lender)
+	case errors.Is(cause, context.DeadlineExceeded), errors.Is(cause, context.Canceled):
+		return fmt.Sprintf("%s did not answer in time", lender)
+	}
+	return cause.Error()
 }
 
 // final says whether a state never becomes another one.

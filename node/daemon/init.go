@@ -12,8 +12,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -24,6 +26,7 @@ import (
 	"trustnode/did/keyring"
 	"trustnode/did/keys"
 	"trustnode/did/pins"
+	"trustnode/federation/p2p"
 	"trustnode/node/config"
 	"trustnode/node/fault"
 	"trustnode/node/store"
@@ -110,6 +113,23 @@ func (o InitOptions) check() error {
 		return fault.New(fault.Invalid, "domain", "no domain given")
 	case len(o.Passphrase) < minPassphrase:
 		return fault.New(fault.Invalid, "passphrase", "the passphrase has %d bytes, at least %d are needed", len(o.Passphrase), minPassphrase)
+	}
+	return o.checkAddresses()
+}
+
+// checkAddresses refuses what run could not listen on: init cannot be repeated.
+func (o InitOptions) checkAddresses() error {
+	for _, a := range o.P2P {
+		if err := p2p.CheckListen(a); err != nil {
+			return fault.Wrap(fault.Invalid, "p2p", err).WithHint("write it as /ip4/0.0.0.0/tcp/8421 or /ip4/0.0.0.0/udp/8421/quic-v1")
+		}
+	}
+	if o.HTTP == "" {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(o.HTTP)
+	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" {
+		return fault.New(fault.Invalid, "http", "%.80q is no address to listen on", o.HTTP).WithHint("write it as 127.0.0.1:8420; 0.0.0.0:8420 listens on every interface")
 	}
 	return nil
 }
@@ -239,7 +259,7 @@ func newIdentity(ctx context.Context, o InitOptions, ks *keys.Store, dir string)
 	d, line, err := didwebvh.Create(ctx, didwebvh.CreateRequest{Domain: o.Domain, Update: update, Next: next.Public(), Recovery: rec.Public(), Issuer: issuer.Public(), At: time.Now(),
 		Services: []didwebvh.Service{{Name: "lending", Type: "TrustnodeLending", Endpoint: "https://" + o.Domain + "/api/v1/permissions"}, {Name: "witness", Type: "TrustnodeWitness", Endpoint: w.String()}}})
 	if err != nil {
-		return identity{}, fault.Wrap(fault.Invalid, "domain", err)
+		return identity{}, fault.Wrap(fault.Invalid, "domain", err).WithHint("a host name of the organization such as acme.example, without scheme or path; localhost is none")
 	}
 	h, err := didwebvh.Verify(append(line, '\n'), nil, time.Now())
 	if err != nil {
