@@ -48,11 +48,14 @@ func (n *Node) sinceBeacon(apart time.Duration) time.Duration {
 // has changed, or it may be made again.
 func (n *Node) Beat() { n.beats.give() }
 
-// beaconNow makes and gossips a beacon, unless one was made less than apart ago.
+// beaconNow makes and gossips a beacon. Where one was made less than apart ago it is left
+// to the loop: a peer that just came back counts only beacons it has not seen, so the
+// newest one is not enough for it.
 func (n *Node) beaconNow(ctx context.Context, apart time.Duration) {
 	n.beaconing.Lock()
 	defer n.beaconing.Unlock()
 	if n.sinceBeacon(apart) > 0 {
+		n.beats.give()
 		return
 	}
 	e, err := n.cfg.Beacons.Make(ctx)

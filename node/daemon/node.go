@@ -219,7 +219,7 @@ func (n *Node) openUses(ctx context.Context) error {
 		return err
 	}
 	n.member, err = member.New(ctx, n.self, member.Config{Pins: n.pins, HostKey: host, Listen: n.cfg.P2P, Contact: n.cfg.Contact,
-		Software: "trustnode/" + n.version, Mono: func() time.Duration { return time.Since(n.mono) }, Size: n.logSize, NewKey: n.sign.NewAgent, Resumed: n.resumed})
+		Software: "trustnode/" + n.version, Mono: func() time.Duration { return time.Since(n.mono) }, Size: n.logSize, NewKey: n.sign.NewAgent, Resuming: n.resuming, Resumed: n.resumed})
 	if err != nil {
 		return err
 	}
@@ -281,6 +281,14 @@ func (n *Node) info() httpapi.Info {
 // ended tells the operator that a lender signed the end of a loan.
 func (n *Node) ended(e client.Ended) {
 	n.log.Warn("a loan has ended", "permission", e.Perm.String(), "state", string(e.State), "receipt", e.Receipt.String())
+}
+
+// resuming has the lender learn what its own log says and its state forgot.
+func (n *Node) resuming(ctx context.Context) error {
+	if n.lender == nil {
+		return nil // a node alone resumes while it is opened; nobody brought it anything
+	}
+	return n.lender.Relearn(ctx)
 }
 
 // resumed lets the others hear at once that this node may speak again.

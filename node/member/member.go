@@ -31,6 +31,10 @@ type Config struct {
 	Size func(d did.DID) uint64
 	// NewKey makes and keeps a new key of the organization in the node's own store.
 	NewKey func(ctx context.Context) (envelope.Signer, error)
+	// Resuming is called before the node leaves recovering, when its own log is as long as
+	// peers have shown it: what the state lacks of it is taken over. Its error keeps the
+	// node recovering. Optional.
+	Resuming func(ctx context.Context) error
 	// Resumed is called when the node leaves recovering, after the own log takes
 	// what waits; it may be called more than once. Optional.
 	Resumed func()
@@ -77,6 +81,9 @@ func New(ctx context.Context, n *self.Node, cfg Config) (*Member, error) {
 	}
 	if cfg.Software == "" || len(cfg.Software) > federation.MaxSoftware {
 		return nil, errors.New("member: no software name, or one that is too long")
+	}
+	if cfg.Resuming == nil {
+		cfg.Resuming = func(context.Context) error { return nil }
 	}
 	if cfg.Resumed == nil {
 		cfg.Resumed = func() {}

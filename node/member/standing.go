@@ -235,6 +235,9 @@ func (m *Member) leave(ctx context.Context) error {
 // resume lets the own log go on and forgets the causes, unless one came since they were
 // looked at. recorder.ErrUnconfirmed while the log is known to be incomplete.
 func (m *Member) resume(ctx context.Context, seen uint64) error {
+	if err := m.cfg.Resuming(ctx); err != nil {
+		return err
+	}
 	err := m.n.Rec.Resume(ctx)
 	m.mu.Lock()
 	again := err == nil && m.recovery.grows != seen
