@@ -15,6 +15,7 @@ type limiter struct {
 
 	mu      sync.Mutex
 	buckets map[did.DID]*bucket // guarded by mu
+	under   map[did.DID]int     // guarded by mu; calls under way, none of zero
 }
 
 type bucket struct {
@@ -23,7 +24,7 @@ type bucket struct {
 }
 
 func newLimiter(perSecond int) *limiter {
-	return &limiter{rate: float64(perSecond), buckets: map[did.DID]*bucket{}}
+	return &limiter{rate: float64(perSecond), buckets: map[did.DID]*bucket{}, under: map[did.DID]int{}}
 }
 
 // take counts one call of who at at and refuses it if the bucket is empty.
@@ -46,6 +47,24 @@ func (l *limiter) take(who did.DID, at time.Time) error {
 	}
 	b.left--
 	return nil
+}
+
+// hold takes one of the places that who may have among the calls under way, until the
+// returned function is called. A borrower whose calls hang holds up itself alone.
+func (l *limiter) hold(who did.DID) (func(), error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.under[who] >= maxUnder {
+		return nil, fault.New(fault.RateLimited, "under_way", "%d calls are under way", maxUnder).WithHint("take the answers of those first")
+	}
+	l.under[who]++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.under[who]--; l.under[who] == 0 {
+			delete(l.under, who)
+		}
+	}, nil
 }
 
 // forget drops buckets that are full again; if none is, all of them: memory is bounded

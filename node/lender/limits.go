@@ -24,6 +24,8 @@ const (
 	maxAttempts = 4
 	// maxKnown is how many verified permissions and signers are kept in memory.
 	maxKnown = 4096
+	// maxUnder is how many calls of one borrower may be under way: a quarter of all.
+	maxUnder = DefaultQueue / 4
 	// maxBuckets is how many borrowers' rates are kept in memory.
 	maxBuckets = 4096
 

@@ -30,6 +30,11 @@ func (l *Lender) Read(ctx context.Context, c Call) error {
 	if err != nil {
 		return refusal(err)
 	}
+	done, err := l.limits.hold(asker.Agent)
+	if err != nil {
+		return err
+	}
+	defer done()
 	r := reading{l: l, c: c, rq: rq, asker: asker}
 	return refusal(r.run(ctx))
 }
