@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"trustnode/node/daemon"
 	"trustnode/node/httpapi"
 )
 
@@ -20,6 +21,7 @@ func fedCommand(s *streams) *cli.Command {
 			&cli.StringSliceFlag{Name: "mediator", Usage: "join `FILE` of a mediator; the first is the neutral one"},
 			&cli.StringSliceFlag{Name: "recovery", Usage: "multikey of a recovery key, kept on no node; needed while there are two voters or fewer"}},
 			Action: func(c *cli.Context) error { return fedCreate(c, s) }},
+		{Name: "recovery-key", Usage: "make a recovery key for fed create --recovery; it is shown once", Action: func(c *cli.Context) error { return recoveryKey(s) }},
 		{Name: "diff", Usage: "say in words what a draft binds its signer to", ArgsUsage: "DRAFT", Action: func(c *cli.Context) error { return fedDiff(c, s) }},
 		{Name: "sign", Usage: "sign a draft; without -o in place", ArgsUsage: "DRAFT", Flags: []cli.Flag{out, &cli.BoolFlag{Name: "now", Usage: "sign without waiting for ballots"}},
 			Action: func(c *cli.Context) error { return fedSign(c, s) }},
@@ -28,6 +30,18 @@ func fedCommand(s *streams) *cli.Command {
 			Action: func(c *cli.Context) error { return fedApply(c, s) }},
 		{Name: "status", Usage: "the federation this node is in", Action: func(c *cli.Context) error { return fedStatus(c, s) }},
 	}}
+}
+
+// recoveryKey needs no node: the key is to lie on none.
+func recoveryKey(s *streams) error {
+	text, multikey, err := daemon.NewRecoveryKey()
+	if err != nil {
+		return err
+	}
+	return s.result(map[string]string{"id": multikey, "recovery_key": text}, func(w writer) {
+		fmt.Fprintf(w, "recovery key  %s\nnames it      %s\n", text, multikey)
+		fmt.Fprintln(w, "Write the recovery key down and keep it away from every node; give the other to fed create --recovery.")
+	})
 }
 
 func joinRequest(c *cli.Context, s *streams) error {

@@ -45,7 +45,7 @@ type Importer interface {
 const sniffBytes = 4096
 
 // ErrFormat says that a format is unknown or could not be told.
-var ErrFormat error = &coded{"invalid", "import format is not known; name one: mcp"}
+var ErrFormat error = &coded{"invalid", "the file is none of the formats known here; if it is one, name it: --format mcp"}
 
 var importers = []Importer{mcp{}}
 
