@@ -37,8 +37,12 @@ func (f *folk) operator(org string) *httpapi.Client {
 		f.t.Fatal(err)
 	}
 	h, held := daemon.Held(dir)
-	if !held || h.HTTP == "" {
-		f.t.Fatalf("no node runs on %s: %+v", dir, h)
+	// A status may have been answered by a directory that the node had not taken yet.
+	for end := time.Now().Add(20 * time.Second); h.HTTP == ""; h, held = daemon.Held(dir) {
+		if time.Now().After(end) {
+			f.t.Fatalf("no node runs on %s: held %v, %+v", dir, held, h)
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
 	return &httpapi.Client{Base: "http://" + h.HTTP, Token: strings.TrimSpace(string(token)), HTTP: &http.Client{Timeout: 30 * time.Second}}
 }
