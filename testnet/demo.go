@@ -62,7 +62,6 @@ type demo struct {
 	n     int
 
 	acme, vendor, arbiter *Org
-	charter               []byte
 	quant, perm, dispute  string
 }
 

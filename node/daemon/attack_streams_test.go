@@ -197,7 +197,7 @@ func TestAHostilePeerIsCutAndTheNodeGoesOn(t *testing.T) {
 		t.Errorf("%d MiB are held after the siege", m.HeapAlloc>>20)
 	}
 	if st := s.acme.node.gossip.Stats(); st.Blamed == 0 {
-		t.Error(fmt.Sprintf("nobody was blamed: %+v", st))
+		t.Errorf("nobody was blamed: %+v", st)
 	}
 	s.arbiter.waitFresh()
 	s.acme.waitFresh()
