@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
