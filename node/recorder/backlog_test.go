@@ -56,7 +56,7 @@ func TestALogThatDoesNotDrainRefusesNewWork(t *testing.T) {
 		if err := errors.Join(draft(barrier(4)), row("revoke")); err != nil {
 			t.Errorf("a revocation is refused: %v", err)
 		}
-		if len(*n.news) != 0 {
+		if len(n.news.told()) != 0 {
 			t.Error("a head left before its pin")
 		}
 		n.stop()

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // onDisk opens a node over a directory.
 func onDisk(dir string) (*node, func(), error) {
 	p := newParty("acme", 0x11)
-	n := &node{p: p, ring: knows(p), news: new([]recorder.HeadNews)}
+	n := &node{p: p, ring: knows(p), news: new(news)}
 	var err error
 	if n.state, err = store.OpenBadger(filepath.Join(dir, "state"), slog.New(slog.DiscardHandler)); err != nil {
 		return nil, nil, err

@@ -142,7 +142,7 @@ func signed(t *testing.T, n *node) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, h := range *n.news {
+	for _, h := range n.news.told() {
 		note := parseNote(t, h.Note)
 		want, err := attlog.RootAt(note.Head.Size, l)
 		if err != nil || want != note.Head {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -141,13 +142,31 @@ type node struct {
 	audit  store.DB
 	events *store.Events
 	pins   pins.Pins
-	news   *[]recorder.HeadNews
+	news   *news
 	stop   func() error
+}
+
+// news collects what OnHead is told, by whoever keeps a head.
+type news struct {
+	mu  sync.Mutex
+	all []recorder.HeadNews // guarded by mu
+}
+
+func (n *news) add(h recorder.HeadNews) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all = append(n.all, h)
+}
+
+func (n *news) told() []recorder.HeadNews {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.all)
 }
 
 func newNode(t testing.TB, p *party, ring *world) *node {
 	t.Helper()
-	n := &node{p: p, ring: ring, state: store.Memory(), audit: store.Memory(), pins: pins.Memory(), news: new([]recorder.HeadNews)}
+	n := &node{p: p, ring: ring, state: store.Memory(), audit: store.Memory(), pins: pins.Memory(), news: new(news)}
 	state, audit := n.state, n.audit // a test may put others in their place
 	t.Cleanup(func() { state.Close(); audit.Close() })
 	return n
@@ -176,7 +195,7 @@ func (n *node) start(t testing.TB) {
 		},
 		WitnessSigner: func(context.Context) (envelope.Signer, error) { return n.p.witness, nil },
 		Member:        func(d did.DID) bool { return len(n.ring.Witness(ctx, d)) > 0 },
-		OnHead:        func(h recorder.HeadNews) { *n.news = append(*n.news, h) },
+		OnHead:        func(h recorder.HeadNews) { n.news.add(h) },
 		Now:           time.Now,
 		Log:           slog.New(slog.DiscardHandler),
 	})
