@@ -48,6 +48,10 @@ func (n *Node) sinceBeacon(apart time.Duration) time.Duration {
 // has changed, or it may be made again.
 func (n *Node) Beat() { n.beats.give() }
 
+// Again has every linked peer synced with soon: what was learned of this node asks for
+// their word once more.
+func (n *Node) Again() { n.kickAll() }
+
 // beaconNow makes and gossips a beacon. Where one was made less than apart ago it is left
 // to the loop: a peer that just came back counts only beacons it has not seen, so the
 // newest one is not enough for it.

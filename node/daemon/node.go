@@ -219,7 +219,7 @@ func (n *Node) openUses(ctx context.Context) error {
 		return err
 	}
 	n.member, err = member.New(ctx, n.self, member.Config{Pins: n.pins, HostKey: host, Listen: n.cfg.P2P, Contact: n.cfg.Contact,
-		Software: "trustnode/" + n.version, Mono: func() time.Duration { return time.Since(n.mono) }, Size: n.logSize, NewKey: n.sign.NewAgent, Resuming: n.resuming, Resumed: n.resumed})
+		Software: "trustnode/" + n.version, Mono: func() time.Duration { return time.Since(n.mono) }, Size: n.logSize, NewKey: n.sign.NewAgent, Again: n.again, Resuming: n.resuming, Resumed: n.resumed})
 	if err != nil {
 		return err
 	}
@@ -281,6 +281,13 @@ func (n *Node) info() httpapi.Info {
 // ended tells the operator that a lender signed the end of a loan.
 func (n *Node) ended(e client.Ended) {
 	n.log.Warn("a loan has ended", "permission", e.Perm.String(), "state", string(e.State), "receipt", e.Receipt.String())
+}
+
+// again asks the peers once more.
+func (n *Node) again() {
+	if n.gossip != nil {
+		n.gossip.Again()
+	}
 }
 
 // resuming has the lender learn what its own log says and its state forgot.

@@ -227,6 +227,7 @@ func (m *Member) elsewhere(ctx context.Context, n uint64) {
 	m.changed()
 	m.mu.Unlock()
 	m.n.Rec.Pause(pauseShown)
+	m.cfg.Again()
 }
 
 // Beacons returns the newest beacon of each member of the federation, own included, by DID.
@@ -256,7 +257,12 @@ func (m *Member) Synced(ctx context.Context, org did.DID) error {
 		m.beacons[org] = h
 		m.changed()
 	}
+	shown, recovering := m.recovery.shown[org], len(m.causes()) > 0
 	m.mu.Unlock()
+	// A sync that ended well shows all that the other holds of ours, as a hello does.
+	if recovering && m.above(shown) == "" {
+		return m.Confirmed(ctx, org)
+	}
 	return m.leave(ctx)
 }
 

@@ -31,6 +31,9 @@ type Config struct {
 	Size func(d did.DID) uint64
 	// NewKey makes and keeps a new key of the organization in the node's own store.
 	NewKey func(ctx context.Context) (envelope.Signer, error)
+	// Again is called when a peer has shown a number of ours above what is here: only what
+	// the peers say after that can end recovering, so they are to be asked soon. Optional.
+	Again func()
 	// Resuming is called before the node leaves recovering, when its own log is as long as
 	// peers have shown it: what the state lacks of it is taken over. Its error keeps the
 	// node recovering. Optional.
@@ -81,6 +84,9 @@ func New(ctx context.Context, n *self.Node, cfg Config) (*Member, error) {
 	}
 	if cfg.Software == "" || len(cfg.Software) > federation.MaxSoftware {
 		return nil, errors.New("member: no software name, or one that is too long")
+	}
+	if cfg.Again == nil {
+		cfg.Again = func() {}
 	}
 	if cfg.Resuming == nil {
 		cfg.Resuming = func(context.Context) error { return nil }

@@ -184,6 +184,7 @@ func (m *Member) Shown(ctx context.Context, from did.DID, a federation.AboutYou)
 	m.changed()
 	m.mu.Unlock()
 	m.n.Rec.Pause(pauseShown)
+	m.cfg.Again()
 	return nil
 }
 
