@@ -102,7 +102,8 @@ func remote(cfg config.Config, h daemon.Holder) (*caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	api := &httpapi.Client{Base: "http://" + h.HTTP, Token: strings.TrimSpace(string(token)), HTTP: &http.Client{Timeout: callWait}}
+	// The address may still be that of a node that was killed, while its successor starts.
+	api := &httpapi.Client{Base: "http://" + h.HTTP, Token: strings.TrimSpace(string(token)), HTTP: &http.Client{Timeout: callWait}, StartWait: startWait}
 	return &caller{api: api, close: func() error { return nil }}, nil
 }
 
