@@ -12,5 +12,5 @@ func ReadFrame(r *bufio.Reader, max int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readBody(r, n)
+	return readBody(r, n, func() error { return nil })
 }

@@ -48,31 +48,32 @@ func readLength(r io.ByteReader, max int) (int, error) {
 	return int(n), nil
 }
 
-// readBody reads the n bytes of a frame. Memory grows with the bytes that came,
-// not with the length claimed.
-func readBody(r io.Reader, n int) ([]byte, error) {
-	b := make([]byte, min(n, chunk))
-	for got := 0; ; {
-		m, err := io.ReadFull(r, b[got:])
-		if err != nil {
+// readBody reads the n bytes of a frame, and calls wait before each read. Memory
+// grows with the bytes that came, not with the length claimed.
+func readBody(r io.Reader, n int, wait func() error) ([]byte, error) {
+	b := make([]byte, 0, min(n, chunk))
+	for len(b) < n {
+		if len(b) == cap(b) {
+			b = append(make([]byte, 0, min(n, 2*len(b))), b...)
+		}
+		if err := wait(); err != nil {
+			return nil, err
+		}
+		m, err := r.Read(b[len(b):cap(b)])
+		if b = b[:len(b)+m]; err != nil && len(b) < n {
 			if err == io.EOF {
 				err = io.ErrUnexpectedEOF
 			}
 			return nil, err
 		}
-		if got += m; got == n {
-			return b, nil
-		}
-		grown := make([]byte, min(n, 2*got))
-		copy(grown, b)
-		b = grown
 	}
+	return b, nil
 }
 
 // Frames reads and writes the frames of one stream within the limits of its
 // protocol. Every read and write has a deadline: a frame must begin within Idle,
-// must keep a rate of 64 KiB/s once begun, and nothing outlasts Life. It is safe
-// for one reader and one writer at once.
+// must keep a rate of 64 KiB/s and never pause for Idle once begun, and nothing
+// outlasts Life. It is safe for one reader and one writer at once.
 type Frames struct {
 	s     Stream
 	r     *bufio.Reader
@@ -124,10 +125,16 @@ func (f *Frames) read() ([]byte, error) {
 	if f.total += n; f.lim.Total > 0 && f.total > f.lim.Total {
 		return nil, fmt.Errorf("stream of more than %d bytes: %w", f.lim.Total, ErrTooLarge)
 	}
-	if err := f.s.SetReadDeadline(f.deadline(n)); err != nil {
-		return nil, err
-	}
-	return readBody(f.r, n)
+	// The rate alone would let a peer that claims a large frame and sends no more of
+	// it hold the stream for as long as the whole frame may take.
+	whole := f.deadline(n)
+	return readBody(f.r, n, func() error {
+		pause := f.deadline(0)
+		if pause.After(whole) {
+			pause = whole
+		}
+		return f.s.SetReadDeadline(pause)
+	})
 }
 
 // Write sends b as one frame: ErrTooLarge over the cap of the protocol, ErrFrame

@@ -111,8 +111,22 @@ func TestFramesTimeLimits(t *testing.T) {
 	}{
 		{"a peer that says nothing", lim, func(net.Conn) {}, 10 * time.Second},
 		{"a peer that stops inside the length", lim, func(p net.Conn) { p.Write([]byte{0x80}) }, 10 * time.Second},
+		{"a peer that claims a frame of 640 KiB and sends none of it", lim, func(p net.Conn) {
+			p.Write(binary.AppendUvarint(nil, 640<<10))
+		}, 10 * time.Second},
 		{"a peer that stops inside a frame of 640 KiB", lim, func(p net.Conn) {
 			p.Write(binary.AppendUvarint(nil, 640<<10))
+			time.Sleep(3 * time.Second)
+			p.Write(make([]byte, 64<<10))
+		}, 13 * time.Second},
+		{"a peer that drips a frame of 640 KiB", lim, func(p net.Conn) {
+			p.Write(binary.AppendUvarint(nil, 640<<10))
+			for {
+				if _, err := p.Write([]byte{'x'}); err != nil {
+					return
+				}
+				time.Sleep(3 * time.Second)
+			}
 		}, 20 * time.Second},
 		{"a peer that drips bytes", lim, func(p net.Conn) {
 			p.Write([]byte{100})

@@ -104,6 +104,10 @@ var assaults = map[string]func(s federation.Stream){
 		_, _ = s.Write(binary.AppendUvarint(nil, 1<<40))
 		_, _ = io.Copy(io.Discard, s)
 	},
+	"a large frame that stops": func(s federation.Stream) {
+		_, _ = s.Write(append(binary.AppendUvarint(nil, 2<<20), make([]byte, 64<<10)...))
+		_, _ = io.Copy(io.Discard, s)
+	},
 	"a frame of nothing": func(s federation.Stream) {
 		_, _ = s.Write([]byte{0})
 		_, _ = io.Copy(io.Discard, s)
