@@ -10,12 +10,10 @@ import (
 
 	"trustnode/attestation"
 	"trustnode/did"
-	"trustnode/did/keyring"
 	"trustnode/federation"
 	"trustnode/node/fault"
 	"trustnode/node/member"
 	"trustnode/node/recorder"
-	"trustnode/node/self"
 )
 
 // operator registers every route of the operator.
@@ -166,88 +164,6 @@ func texts(ds []did.DID) []string {
 		out[i] = d.String()
 	}
 	return out
-}
-
-func (s *server) agents(api huma.API) {
-	s.route(api, http.MethodPost, "/api/v1/agents", "agentAdd", "Make an agent and bind it to this organization", http.StatusCreated, func(op huma.Operation) {
-		huma.Register(api, op, func(ctx context.Context, in *struct{ Body AgentAdd }) (*struct{ Body Agent }, error) {
-			row, err := s.Member.AddAgent(ctx, member.AgentInput{Name: in.Body.Name, Can: in.Body.Can, Project: in.Body.Project})
-			if err != nil {
-				return nil, s.refuse(err)
-			}
-			return &struct{ Body Agent }{agentOf(row)}, nil
-		})
-	})
-	s.route(api, http.MethodGet, "/api/v1/agents", "agentList", "List the agents of this organization", http.StatusOK, func(op huma.Operation) {
-		huma.Register(api, op, func(ctx context.Context, _ *struct{}) (*struct{ Body Agents }, error) {
-			rows, err := s.Member.Agents(ctx)
-			if err != nil {
-				return nil, s.refuse(err)
-			}
-			out := Agents{Agents: []Agent{}}
-			for _, r := range rows {
-				out.Agents = append(out.Agents, agentOf(r))
-			}
-			return &struct{ Body Agents }{out}, nil
-		})
-	})
-}
-
-func agentOf(r self.AgentRow) Agent {
-	return Agent{ID: r.Object.String(), DID: r.Agent.String(), Name: r.Name, Can: r.Capabilities, Serial: r.Serial, NotAfter: r.NotAfter.String(), Project: r.Project}
-}
-
-func (s *server) identities(api huma.API) {
-	s.route(api, http.MethodGet, "/api/v1/identities/{did}", "didShow", "An organization's identity as verified here", http.StatusOK, func(op huma.Operation) {
-		huma.Register(api, op, func(ctx context.Context, in *struct {
-			DID string `path:"did" maxLength:"2048" doc:"a DID, or self"`
-		}) (*struct{ Body Identity }, error) {
-			out, err := s.identity(ctx, in.DID)
-			if err != nil {
-				return nil, s.refuse(err)
-			}
-			return &struct{ Body Identity }{out}, nil
-		})
-	})
-	s.route(api, http.MethodPost, "/api/v1/identities/rotate", "didRotate", "Replace this organization's issuer key", http.StatusOK, func(op huma.Operation) {
-		huma.Register(api, op, func(ctx context.Context, _ *struct{}) (*struct{ Body Identity }, error) {
-			if _, err := s.Rotate(ctx); err != nil {
-				return nil, s.refuse(err)
-			}
-			out, err := s.identity(ctx, selfWord)
-			return &struct{ Body Identity }{out}, s.refuse(err)
-		})
-	})
-}
-
-// selfWord names the own organization where a DID is asked for.
-const selfWord = "self"
-
-func (s *server) identity(ctx context.Context, who string) (Identity, error) {
-	d := s.Node.Org
-	if who != selfWord {
-		parsed, err := did.Parse(who)
-		if err != nil {
-			return Identity{}, fault.Wrap(fault.Invalid, "did", err)
-		}
-		d = parsed
-	}
-	v, err := s.Node.Ring.Head(ctx, d)
-	if err != nil {
-		return Identity{}, fault.New(fault.NotFound, "", "%s is not held here", d).WithHint("a member's identity comes with the charter, or by sync")
-	}
-	out := Identity{ID: v.ID, DID: d.String(), State: v.State.String(), Version: v.ID, Fingerprint: keyring.Fingerprint(d, v.ID), Keys: []string{}}
-	if !v.VerifiedAt.IsZero() {
-		out.VerifiedAt = stamp(v.VerifiedAt)
-	}
-	keys, err := s.Node.Ring.At(d, v.ID)
-	if err != nil {
-		return out, nil // frozen: it has a head and no keys that count
-	}
-	for _, k := range keys {
-		out.Keys = append(out.Keys, k.Multikey())
-	}
-	return out, nil
 }
 
 func (s *server) eventRoutes(api huma.API) {
