@@ -2,6 +2,7 @@ package gossip
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"sync"
@@ -15,8 +16,8 @@ import (
 )
 
 // requestSize is the size of the head a witness request is about; 0 where it is none.
-func requestSize(text string) uint64 {
-	r, err := attlog.ParseRequest([]byte(text))
+func requestSize(text []byte) uint64 {
+	r, err := attlog.ParseRequest(text)
 	if err != nil {
 		return 0
 	}
@@ -27,7 +28,18 @@ func requestSize(text string) uint64 {
 // returns its answer: whoever keeps the own log asks witnesses by it. It returns
 // federation.ErrUnreachable where no node of d can be had.
 func (n *Node) Cosign(ctx context.Context, d did.DID, request []byte) (status int, body []byte, err error) {
-	b, err := envelope.Marshal(witnessAsk{Checkpoint: string(request)})
+	return n.askWitness(ctx, d, witnessAsk{Checkpoint: string(request)})
+}
+
+// Endorse sends the next line of the own DID log, without its newline, to a node of
+// the witness d and returns its answer, as Witnessing.Entry of that node gave it. It
+// returns federation.ErrUnreachable where no node of d can be had.
+func (n *Node) Endorse(ctx context.Context, d did.DID, line []byte) (status int, body []byte, err error) {
+	return n.askWitness(ctx, d, witnessAsk{Entry: base64.RawURLEncoding.EncodeToString(line)})
+}
+
+func (n *Node) askWitness(ctx context.Context, d did.DID, ask witnessAsk) (status int, body []byte, err error) {
+	b, err := envelope.Marshal(ask)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -3,6 +3,7 @@ package gossip
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -362,6 +363,17 @@ func (h witnessingOf) Cosign(ctx context.Context, w did.DID) error {
 	}
 	_, err = logsOf(h).Merge(ctx, h.me, req.Note.With(lines...).Bytes())
 	return err
+}
+
+// Entry witnesses any line by repeating it, and none that says no.
+func (h witnessingOf) Entry(_ context.Context, d did.DID, line []byte) (int, []byte, error) {
+	switch string(line) {
+	case "no":
+		return 403, []byte("not_listed"), nil
+	case "broken":
+		return 0, nil, errors.New("disk")
+	}
+	return 200, []byte(d.String() + " " + string(line)), nil
 }
 
 func (h witnessingOf) Answer(ctx context.Context, d did.DID, request []byte) (int, []byte, error) {

@@ -184,6 +184,29 @@ func TestLateWitness(t *testing.T) {
 	})
 }
 
+// An entry goes to one organization's node and its answer comes back as it was given.
+func TestEntryIsWitnessed(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.start(0, 1)
+		w.wait(time.Second)
+		from, by := w.hs[0], w.hs[1].me
+		for _, c := range []struct {
+			line, body string
+			status     int
+			err        error
+		}{
+			{"entry", from.me.String() + " entry", 200, nil},
+			{"no", "not_listed", 403, nil},
+			{"broken", "", 0, federation.ErrUnreachable},
+		} {
+			status, body, err := from.node.Endorse(w.t.Context(), by, []byte(c.line))
+			if status != c.status || string(body) != c.body || !errors.Is(err, c.err) {
+				t.Errorf("%s: %d %q %v, want %d %q %v", c.line, status, body, err, c.status, c.body, c.err)
+			}
+		}
+	})
+}
+
 func TestKeysAndBindingsComeBySync(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		a, b, c := w.hs[0], w.hs[1], w.hs[2]

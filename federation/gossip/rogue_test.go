@@ -254,6 +254,8 @@ func TestRogueOpeners(t *testing.T) {
 		{"sync: an ask for two things", federation.ProtocolSync, ask(`{"bindings":{"have":[]},"charters":{"after":0}}`)},
 		{"sync: a range that ends before it begins", federation.ProtocolSync, ask(`{"events":{"did":"` + orgDID(0).String() + `","from":2,"to":1}}`)},
 		{"witness: garbage", federation.ProtocolWitness, raw(federation.AppendFrame(nil, []byte("x")))},
+		{"witness: a checkpoint and an entry at once", federation.ProtocolWitness, raw(federation.AppendFrame(nil, []byte(`{"checkpoint":"x","entry":"e30"}`)))},
+		{"witness: an entry of two lines", federation.ProtocolWitness, raw(federation.AppendFrame(nil, []byte(`{"entry":"e30Ke30"}`)))},
 		{"witness: silence", federation.ProtocolWitness, silent},
 		{"lend: silence", federation.ProtocolLend, silent},
 		{"lend: a frame over the cap", federation.ProtocolLend, raw([]byte{0x81, 0x80, 0x80, 0x01})},

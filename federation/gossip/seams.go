@@ -155,6 +155,12 @@ type Witnessing interface {
 	// Answer answers the tlog-witness request of d about its own log. The error
 	// is this node's: nothing was signed then.
 	Answer(ctx context.Context, d did.DID, request []byte) (status int, body []byte, err error)
+	// Entry answers the request of d to witness a line as the next one of its own DID
+	// log: 200 with a witness proof as JSON, 409 with the versionId that was witnessed
+	// for that number, 404 where the line does not follow what is held of d, 403 with
+	// the reason of a refusal, in one word. The error is this node's: nothing was
+	// signed then.
+	Entry(ctx context.Context, d did.DID, line []byte) (status int, body []byte, err error)
 }
 
 // Want is an object or body that something held here names and that is missing.

@@ -80,15 +80,22 @@ func (n *Node) exchange(ctx context.Context, p *peer, proto federation.Protocol,
 }
 
 func (n *Node) answerWitness(ctx context.Context, from federation.PeerID, org did.DID, b []byte) ([]byte, error) {
-	a, err := parseWitnessAsk(b)
+	checkpoint, line, err := parseWitnessAsk(b)
 	if err != nil {
 		return nil, err
 	}
-	status, body, err := n.cfg.Witnessing.Answer(ctx, org, []byte(a.Checkpoint))
+	if line != nil {
+		status, body, err := n.cfg.Witnessing.Entry(ctx, org, line)
+		if err != nil {
+			return nil, err
+		}
+		return envelope.Marshal(witnessAnswer{Body: string(body), Status: uint64(status)})
+	}
+	status, body, err := n.cfg.Witnessing.Answer(ctx, org, checkpoint)
 	if err != nil {
 		return nil, err
 	}
-	if size := requestSize(a.Checkpoint); size > 0 {
+	if size := requestSize(checkpoint); size > 0 {
 		n.lag(org, size, from)
 	}
 	n.dropNoteSet(org)

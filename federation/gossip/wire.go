@@ -88,8 +88,9 @@ type (
 		RetryS uint64 `json:"retry_s,omitempty"`
 		Size   uint64 `json:"size,omitempty"`
 	}
-	witnessAsk struct {
-		Checkpoint string `json:"checkpoint" text:"multiline"`
+	witnessAsk struct { // exactly one member
+		Checkpoint string `json:"checkpoint,omitempty" text:"multiline"`
+		Entry      string `json:"entry,omitempty"`
 	}
 	witnessAnswer struct {
 		Body   string `json:"body" text:"multiline"`
@@ -241,13 +242,24 @@ func parseBodies(b []byte) ([][]byte, error) {
 	return out, nil
 }
 
-// parseWitnessAsk reads the request of a witness stream.
-func parseWitnessAsk(b []byte) (witnessAsk, error) {
+// parseWitnessAsk reads the request of a witness stream: a checkpoint, or the bytes of
+// a line of a DID log.
+func parseWitnessAsk(b []byte) (checkpoint, line []byte, err error) {
 	var a witnessAsk
 	if err := envelope.Unmarshal(b, &a); err != nil {
-		return witnessAsk{}, blame("witness: %v", err)
+		return nil, nil, blame("witness: %v", err)
 	}
-	return a, nil
+	if (a.Checkpoint == "") == (a.Entry == "") {
+		return nil, nil, blame("witness: neither a checkpoint nor an entry, or both")
+	}
+	if a.Entry == "" {
+		return []byte(a.Checkpoint), nil, nil
+	}
+	line, err = base64.RawURLEncoding.Strict().DecodeString(a.Entry)
+	if err != nil || len(line) == 0 || bytes.ContainsAny(line, "\r\n") {
+		return nil, nil, blame("witness: an entry that is not base64url of a line")
+	}
+	return nil, line, nil
 }
 
 // parseWitnessAnswer reads the answer to one.

@@ -2,6 +2,7 @@ package gossip
 
 import (
 	"context"
+	"encoding/base64"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,8 @@ func TestFramesOfTheSpecification(t *testing.T) {
 		{"an end of what is not there", end{Code: codeNotFound, End: true}, `{"code":"not_found","end":true,"more":false}`},
 		{"an end of what is shorter", end{Code: codeStale, End: true, Size: 1290}, `{"code":"stale","end":true,"more":false,"size":1290}`},
 		{"an end of who is too quick", end{Code: "rate_limited", End: true, RetryS: 2}, `{"code":"rate_limited","end":true,"more":false,"retry_s":2}`},
-		{"a request to a witness", witnessAsk{"old 1024\n\nnote\n"}, `{"checkpoint":"old 1024\n\nnote\n"}`},
+		{"a request to a witness", witnessAsk{Checkpoint: "old 1024\n\nnote\n"}, `{"checkpoint":"old 1024\n\nnote\n"}`},
+		{"a request to witness an entry", witnessAsk{Entry: "e30"}, `{"entry":"e30"}`},
 		{"its answer", witnessAnswer{Body: "— did:web:beta.example/witness …\n", Status: 200}, `{"body":"— did:web:beta.example/witness …\n","status":200}`},
 	} {
 		b, err := envelope.Marshal(c.v)
@@ -106,11 +108,18 @@ func FuzzSyncFrames(f *testing.F) {
 
 func FuzzWitnessFrames(f *testing.F) {
 	f.Add([]byte(`{"checkpoint":"old 1024\n\nnote\n"}`))
+	f.Add([]byte(`{"entry":"e30"}`))
+	f.Add([]byte(`{"entry":"e30K"}`))
+	f.Add([]byte(`{"checkpoint":"old 1024\n\nnote\n","entry":"e30"}`))
+	f.Add([]byte(`{}`))
 	f.Add([]byte(`{"body":"— a/witness AAAA\n","status":200}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		a, err := parseWitnessAsk(b)
-		round(t, b, a, err)
-		_ = requestSize(a.Checkpoint)
+		checkpoint, line, err := parseWitnessAsk(b)
+		round(t, b, witnessAsk{Checkpoint: string(checkpoint), Entry: base64.RawURLEncoding.EncodeToString(line)}, err)
+		if err == nil && (len(checkpoint) == 0) == (len(line) == 0) {
+			t.Fatalf("%q is read as two requests, or none", b)
+		}
+		_ = requestSize(checkpoint)
 		r, err := parseWitnessAnswer(b)
 		round(t, b, r, err)
 	})
