@@ -156,6 +156,43 @@ func TestPositionDecidesAroundARotation(t *testing.T) {
 	}
 }
 
+func TestTheVersionWithoutKeysEndsTheLog(t *testing.T) {
+	v := versions{{i1}, {i2}, {}}
+	end := attestation.KeyRotated{Added: []string{}, DidVersion: name(2), Previous: name(1), Retired: []string{i2.kid()}}
+	for _, c := range []struct {
+		name string
+		by   signer
+		want error
+	}{
+		{"the last key announces the end", i2, nil},
+		{"a key that was retired before does not", i1, envelope.ErrRetired},
+		{"a key that was never listed does not", i3, envelope.ErrUnknownKey},
+	} {
+		if _, err := apply(t, rotatedAt3(t, v), v, 5, rotated(t, c.by, end)); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+	}
+	k := must(t, rotatedAt3(t, v), v, 5, rotated(t, i2, end))
+	for index, want := range map[uint64]error{2: envelope.ErrUnknownKey, 4: nil, 5: nil, 6: envelope.ErrRetired, 7: envelope.ErrRetired} {
+		if _, err := k.At(index).Key(context.Background(), org, i2.kid()); !errors.Is(err, want) {
+			t.Errorf("the last key at index %d: %v, want %v", index, err, want)
+		}
+	}
+	if got := k.InForce(5); len(got) != 1 || got[0] != i2.Public() {
+		t.Errorf("the head that covers the end is signed by %v", got)
+	}
+	if got := k.InForce(6); len(got) != 0 {
+		t.Errorf("a head after the end is signed by %v", got)
+	}
+	back := attestation.KeyRotated{Added: []string{i3.kid()}, DidVersion: name(3), Previous: name(2), Retired: []string{}}
+	if _, err := apply(t, k, append(v, []signer{i3}), 6, rotated(t, i3, back)); !errors.Is(err, history.ErrRotation) {
+		t.Errorf("a rotation after the end: %v", err)
+	}
+	if _, err := apply(t, k, v, 6, event(t, i2, "agent.revoked", "did:web:x.example", nil, attestation.AgentRevoked{Agent: did.MustParse("did:web:x.example"), Name: "x"})); !errors.Is(err, envelope.ErrRetired) {
+		t.Errorf("an event after the end: %v", err)
+	}
+}
+
 func TestRotationsThatAreNone(t *testing.T) {
 	v := versions{{i1}, {i2}, {i3}}
 	cases := []struct {

@@ -26,14 +26,16 @@ var (
 // Versions says which keys an organization's document lists. Implementations
 // are safe for concurrent use and need no network.
 type Versions interface {
-	// Keys returns the assertion keys of one version by fragment, or an
-	// error that matches ErrUnknownVersion.
+	// Keys returns the assertion keys of one version by fragment, none for
+	// the version that ends the DID, or an error that matches ErrUnknownVersion.
 	Keys(ctx context.Context, d did.DID, version string) (map[string]did.PublicKey, error)
 	// Known returns all versions known here in order, the head last.
 	Known(ctx context.Context, d did.DID) ([]string, error)
 }
 
-// span is a version in force from an index on.
+// span is a version in force from an index on. A version that lists no key ends the
+// organization: the key.rotated that announces it stands under the version before, and
+// nothing stands after it.
 type span struct {
 	from    uint64
 	version string
@@ -161,6 +163,9 @@ func (k Keys) next(ctx context.Context, v Versions, i uint64, d attestation.KeyR
 		return span{}, fmt.Errorf("%w: the log was not opened", ErrRotation)
 	}
 	last := k.spans[len(k.spans)-1]
+	if len(last.keys) == 0 {
+		return span{}, fmt.Errorf("%w: %.80s ended the organization", ErrRotation, last.version)
+	}
 	if d.Previous != last.version {
 		return span{}, fmt.Errorf("%w: it replaces %.80s, %.80s is in force", ErrRotation, d.Previous, last.version)
 	}
@@ -219,9 +224,9 @@ func sameSet(kids []string, a, b map[string]did.PublicKey) bool {
 }
 
 func (k Keys) span(index uint64) (span, bool) {
-	for i := len(k.spans) - 1; i >= 0; i-- {
-		if k.spans[i].from <= index {
-			return k.spans[i], true
+	for _, s := range slices.Backward(k.spans) {
+		if s.from < index || s.from == index && len(s.keys) > 0 {
+			return s, true
 		}
 	}
 	return span{}, false

@@ -28,7 +28,7 @@ func (k Keys) At(index uint64) envelope.KeySource {
 // Next returns the source for the event that comes at index i, right after
 // what the history covers. It differs from At where the event itself says
 // which version is in force: a log.opened stands under the version it names, a
-// key.rotated under the new one. claimed is unverified and only names them;
+// key.rotated under the new one, or the old one where the new one lists no key. claimed is unverified and only names them;
 // what it names must follow what is in force.
 func (k Keys) Next(ctx context.Context, v Versions, i uint64, claimed attestation.Event) (envelope.KeySource, error) {
 	switch claimed.Type {

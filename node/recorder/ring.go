@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +21,9 @@ type ring struct{ k *keyring.Ring }
 // Keys implements history.Versions.
 func (r ring) Keys(ctx context.Context, d did.DID, version string) (map[string]did.PublicKey, error) {
 	list, err := r.k.At(d, version)
+	if errors.Is(err, keyring.ErrDeactivated) {
+		return map[string]did.PublicKey{}, nil
+	}
 	if err != nil { // not held, frozen, behind the pins: it may become known
 		return nil, fmt.Errorf("%w: %v", history.ErrUnknownVersion, err)
 	}
