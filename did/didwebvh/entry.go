@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"trustnode/did"
 	"trustnode/did/strictjson"
 )
 
@@ -22,6 +23,9 @@ type entry struct {
 	proofs     []proof
 
 	canonicalParameters, canonicalState []byte
+
+	document did.Document    // set by readLine
+	signers  []did.PublicKey // the keys of the proofs, once they may update: set by authorize
 }
 
 // splitLog cuts a log into its lines. The last one may lack its newline.
@@ -60,6 +64,25 @@ func parseLine(line []byte) (entry, error) {
 	}
 	if e.canonicalState, err = e.state.Canonical(); err != nil {
 		return entry{}, caused(ReasonForm, "state", err)
+	}
+	return e, nil
+}
+
+// readLine is parseLine, and reads the state as a document. What was signed is
+// the canonical form, so that is what is read.
+func readLine(line []byte) (entry, error) {
+	e, err := parseLine(line)
+	if err != nil {
+		return entry{}, err
+	}
+	name, _ := e.state.Get("id")
+	s, _ := name.Text()
+	id, err := did.Parse(s)
+	if err != nil {
+		return entry{}, caused(ReasonDocument, "id of the state", err)
+	}
+	if e.document, err = did.ParseDocument(e.canonicalState, id); err != nil {
+		return entry{}, caused(ReasonDocument, "state", err)
 	}
 	return e, nil
 }
@@ -172,20 +195,26 @@ func (e entry) checkSCID(scid string) error {
 
 // replaced is v with every old, in names too, written as next.
 func replaced(v strictjson.Value, old, next string) strictjson.Value {
+	f := func(s string) string { return strings.ReplaceAll(s, old, next) }
+	return rewritten(v, f, f)
+}
+
+// rewritten is v with every string put through text and every name of a member through name.
+func rewritten(v strictjson.Value, text, name func(string) string) strictjson.Value {
 	switch v.Kind() {
 	case strictjson.String:
 		s, _ := v.Text()
-		return strictjson.StringOf(strings.ReplaceAll(s, old, next))
+		return strictjson.StringOf(text(s))
 	case strictjson.Array:
 		items := make([]strictjson.Value, len(v.Elements()))
 		for i, e := range v.Elements() {
-			items[i] = replaced(e, old, next)
+			items[i] = rewritten(e, text, name)
 		}
 		return strictjson.ArrayOf(items...)
 	case strictjson.Object:
 		members := make([]strictjson.Member, len(v.Members()))
 		for i, m := range v.Members() {
-			members[i] = member(strings.ReplaceAll(m.Name, old, next), replaced(m.Value, old, next))
+			members[i] = member(name(m.Name), rewritten(m.Value, text, name))
 		}
 		return strictjson.ObjectOf(members...)
 	}

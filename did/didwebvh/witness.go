@@ -3,36 +3,42 @@ package didwebvh
 import (
 	"cmp"
 	"crypto/sha256"
+	"maps"
 	"slices"
 
 	"trustnode/did"
 	"trustnode/did/strictjson"
 )
 
-// run is a stretch of entries that one list had to witness. A proof counts for
-// its own version and all before it, so the last entry of a run asks the most.
+// run is a stretch of entries that one list had to witness, and the runs before
+// it. A proof counts for its own version and all before it, so the last entry
+// of a run asks the most.
 type run struct {
-	list WitnessList
-	to   int // number of the last entry of the run
+	list     WitnessList
+	from, to int // numbers of its first and last entry
+	before   *run
 }
 
-// govern adds the entry n to the runs. The list in force before an entry
+// governing is the list that must witness n. The list in force before an entry
 // governs it, so nobody can shed its witnesses without them; a first list
 // governs the entry that names it: did:webvh 1.0, "Witness Lists".
-func govern(prev, n *node) []run {
-	list := prev.Parameters.Witness
+func governing(prev, n *node) WitnessList {
+	if prev.Parameters.Witness.None() {
+		return n.Parameters.Witness
+	}
+	return prev.Parameters.Witness
+}
+
+// govern adds the entry n to the runs.
+func govern(prev, n *node) *run {
+	list := governing(prev, n)
 	if list.None() {
-		list = n.Parameters.Witness
+		return prev.run
 	}
-	if list.None() {
-		return prev.runs
+	if r := prev.run; r != nil && r.to == prev.Number && r.list.equal(list) {
+		return &run{list, r.from, n.Number, r.before}
 	}
-	runs := slices.Clone(prev.runs)
-	if last := len(runs) - 1; last >= 0 && runs[last].to == prev.Number && runs[last].list.equal(list) {
-		runs[last].to = n.Number
-		return runs
-	}
-	return append(runs, run{list, n.Number})
+	return &run{list, n.Number, n.Number, prev.run}
 }
 
 func (w WitnessList) equal(o WitnessList) bool {
@@ -41,36 +47,61 @@ func (w WitnessList) equal(o WitnessList) bool {
 
 // approval is one witness proof for one version of the log.
 type approval struct {
-	version *node
-	proof   proof
+	version        *node
+	proof          proof
+	checked, valid bool // of the signature, once it was verified
+}
+
+// number is the version's, 0 for no approval.
+func (a *approval) number() int {
+	if a == nil {
+		return 0
+	}
+	return a.version.Number
 }
 
 // ballots holds, by witness key, its proofs, the newest version first.
-type ballots map[string][]approval
+type ballots map[string][]*approval
 
 // witnessed checks all runs of h with the file that came, then with the file h
 // holds beside it, and answers the file to keep.
 func (h History) witnessed(file []byte) ([]byte, error) {
-	runs := h.last().runs
-	if len(runs) == 0 {
+	if h.last().run == nil {
 		return nil, nil
 	}
 	came, err := h.parseWitness(file)
 	if err != nil {
 		return nil, err
 	}
-	if _, err = came.satisfy(runs); err == nil {
+	if _, _, err = came.satisfy(h.last()); err == nil {
 		return file, nil
 	}
 	held, heldErr := h.parseWitness(h.witness)
 	if heldErr != nil || len(held) == 0 {
 		return nil, err
 	}
-	best, err := came.join(held).satisfy(runs)
+	best, _, err := came.join(held).satisfy(h.last())
 	if err != nil {
 		return nil, err
 	}
 	return writeWitness(best)
+}
+
+// provable is the longest part of h, from its first entry, that the file proves.
+func (h History) provable(file []byte) History {
+	came, err := h.parseWitness(file)
+	if err != nil {
+		came = nil
+	}
+	for h.Len() > 0 && h.last().run != nil {
+		_, until, err := came.satisfy(h.last())
+		if err == nil {
+			h.witness = file
+			return h
+		}
+		h = h.Prefix(until)
+	}
+	return h
 }
 
 // parseWitness reads the proofs for versions of h. Proofs for versions that
@@ -108,14 +139,16 @@ func (h History) collect(b ballots, item strictjson.Value) {
 	}
 	for _, el := range proofs.Elements() {
 		if p, err := parseProof(el); err == nil {
-			b[p.key] = append(b[p.key], approval{h.nodes[v.Number-1], p})
+			b.add(h.nodes[v.Number-1], p)
 		}
 	}
 }
 
+func (b ballots) add(v *node, p proof) { b[p.key] = append(b[p.key], &approval{version: v, proof: p}) }
+
 func (b ballots) sort() {
 	for _, list := range b {
-		slices.SortStableFunc(list, func(x, y approval) int { return cmp.Compare(y.version.Number, x.version.Number) })
+		slices.SortStableFunc(list, func(x, y *approval) int { return cmp.Compare(y.number(), x.number()) })
 	}
 }
 
@@ -130,41 +163,51 @@ func (b ballots) join(o ballots) ballots {
 	return all
 }
 
-// satisfy answers the newest valid proof of each witness, if every run has its threshold.
-func (b ballots) satisfy(runs []run) ([]approval, error) {
-	best := map[did.PublicKey]approval{}
-	for _, r := range runs {
-		count := 0
-		for _, k := range r.list.Keys {
+// satisfy answers the newest valid proof of each witness, if every run up to
+// the entry last has its threshold. Else it answers how many entries, from the
+// first, may have theirs: no more than that many can be proved by b.
+func (b ballots) satisfy(last *node) (best map[did.PublicKey]*approval, until int, err error) {
+	best, until = map[did.PublicKey]*approval{}, last.Number
+	for r := last.run; r != nil; r = r.before {
+		reach := make([]int, len(r.list.Keys))
+		for i, k := range r.list.Keys {
 			if _, known := best[k]; !known {
-				best[k] = b.newest(k)
+				best[k] = b.newest(k, last.Number)
 			}
-			if v := best[k].version; v != nil && v.Number >= r.to {
-				count++
-			}
+			reach[i] = best[k].number()
 		}
-		if count < r.list.Threshold {
-			return nil, &Error{Number: r.to, Reason: ReasonWitness,
-				What: refuse(0, "%d of %d witness proofs", count, r.list.Threshold).What}
+		slices.SortFunc(reach, func(x, y int) int { return cmp.Compare(y, x) })
+		if met := reach[r.list.Threshold-1]; met < r.to {
+			until, err = max(met, r.from-1), short(r, reach)
 		}
 	}
-	var out []approval
-	for _, a := range best {
-		if a.version != nil {
-			out = append(out, a)
-		}
-	}
-	return out, nil
+	return best, until, err
 }
 
-// newest is the valid proof of k for the newest version, or nothing.
-func (b ballots) newest(k did.PublicKey) approval {
+// short refuses a run whose proofs reach these entries, the newest first.
+func short(r *run, reach []int) error {
+	count := 0
+	for count < len(reach) && reach[count] >= r.to {
+		count++
+	}
+	return at(r.to, refuse(ReasonWitness, "%d of %d witness proofs", count, r.list.Threshold))
+}
+
+// newest is the valid proof of k for the newest version up to a number, nil if there is none.
+func (b ballots) newest(k did.PublicKey, number int) *approval {
 	for _, a := range b[k.Multikey()] {
-		if a.proof.verify(k, witnessSum(a.version.ID)) == nil {
+		if a.number() <= number && a.verify(k) {
 			return a
 		}
 	}
-	return approval{}
+	return nil
+}
+
+func (a *approval) verify(k did.PublicKey) bool {
+	if !a.checked {
+		a.checked, a.valid = true, a.proof.verify(k, witnessSum(a.version.ID)) == nil
+	}
+	return a.valid
 }
 
 // witnessSum hashes what a witness signs: {"versionId":"…"} in its RFC 8785 form.
@@ -173,13 +216,15 @@ func witnessSum(versionID string) [32]byte {
 }
 
 // writeWitness makes a witness file of one proof per witness.
-func writeWitness(all []approval) ([]byte, error) {
-	slices.SortFunc(all, func(x, y approval) int {
-		return cmp.Or(cmp.Compare(x.version.Number, y.version.Number), cmp.Compare(x.proof.key, y.proof.key))
+func writeWitness(best map[did.PublicKey]*approval) ([]byte, error) {
+	all := slices.Collect(maps.Values(best))
+	all = slices.DeleteFunc(all, func(a *approval) bool { return a == nil })
+	slices.SortFunc(all, func(x, y *approval) int {
+		return cmp.Or(cmp.Compare(x.number(), y.number()), cmp.Compare(x.proof.key, y.proof.key))
 	})
 	var items []strictjson.Value
 	for len(all) > 0 {
-		n := slices.IndexFunc(all, func(a approval) bool { return a.version != all[0].version })
+		n := slices.IndexFunc(all, func(a *approval) bool { return a.version != all[0].version })
 		if n < 0 {
 			n = len(all)
 		}
