@@ -77,9 +77,6 @@ func longForm(d did.DID, stored []byte) (did.DID, error) {
 	if !bytes.HasPrefix(stored, []byte(d.String()+":")) {
 		return did.DID{}, did.ErrAbsent
 	}
-	if len(stored) > did.MaxLongDID {
-		return did.DID{}, fmt.Errorf("long form of %d bytes: %w", len(stored), did.ErrTooLarge)
-	}
 	return did.Parse(string(stored))
 }
 

@@ -459,6 +459,20 @@ func TestServices(t *testing.T) {
 	}
 }
 
+// TestRoomIsCountedBeforeItIsFilled: what ParseDocument would refuse for its length must not be written first.
+func TestRoomIsCountedBeforeItIsFilled(t *testing.T) {
+	doc, err := strictjson.Parse([]byte(`{"authentication":[`+strings.Repeat("{},", 16)+`{}],"keyAgreement":[{}]}`), did.MaxDocumentDepth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size, want := range map[int]error{did.MaxDocument / 18: nil, did.MaxDocument/18 + 1: did.ErrTooLarge} {
+		v, err := contextualize(doc, strings.Repeat("d", size), "other")
+		if !errors.Is(err, want) || (err != nil) != (v.Kind() == 0) {
+			t.Errorf("18 controllers of %d bytes: got %v, want %v", size, err, want)
+		}
+	}
+}
+
 func TestACarriedDocumentIsReadTolerantly(t *testing.T) {
 	const doc = `{"alsoKnownAs":["did:web:acme.example"],"verificationMethod":[
 		{"id":"#ed","type":"Multikey","publicKeyMultibase":"` + edKey + `"},
