@@ -3,6 +3,8 @@ package didwebvh
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"trustnode/did"
 )
@@ -16,7 +18,12 @@ var _ did.Resolver = Resolver{}
 func (Resolver) Method() string { return Method }
 
 // Resolve verifies m.Log and answers the version the options ask for, the head
-// by default. Errors are *did.ResolutionError.
+// by default. d may be any name the log has or had. Where a later entry is
+// refused, a version that is named is still answered from those before it, with
+// a warning: did:webvh 1.0, "Read (Resolve)", step 11. A time is answered so
+// only if a verified version follows the one in force then, for nobody knows
+// when the last verified one ceased to be. The head of a broken log is never
+// answered. Errors are *did.ResolutionError.
 func (Resolver) Resolve(_ context.Context, d did.DID, m did.Material, o did.Options) (did.Resolution, error) {
 	if _, err := ParseIdentifier(d); err != nil {
 		return did.Resolution{}, &did.ResolutionError{Name: did.InvalidDID, Err: err}
@@ -24,18 +31,39 @@ func (Resolver) Resolve(_ context.Context, d did.DID, m did.Material, o did.Opti
 	if len(m.Log) == 0 {
 		return did.Resolution{}, &did.ResolutionError{Name: did.NotFound, Detail: "no log", Err: did.ErrAbsent}
 	}
-	h, err := Verify(m.Log, m.Witness, o.Now)
+	h, broken := VerifyPart(m.Log, m.Witness, o.Now)
+	return h.resolve(d, o, broken)
+}
+
+// Resolve answers one version of a verified history as Resolver does of its
+// bytes. Errors are *did.ResolutionError.
+func (h History) Resolve(d did.DID, o did.Options) (did.Resolution, error) {
+	if h.Len() == 0 {
+		return did.Resolution{}, &did.ResolutionError{Name: did.NotFound, Detail: "no log", Err: did.ErrAbsent}
+	}
+	return h.resolve(d, o, nil)
+}
+
+// resolve answers from h, which broken, if it is not nil, ended.
+func (h History) resolve(d did.DID, o did.Options, broken error) (did.Resolution, error) {
+	a, err := asked(o)
 	if err != nil {
-		return did.Resolution{}, &did.ResolutionError{Name: errorName(err), Err: err}
+		return did.Resolution{}, err
+	}
+	if broken != nil && (a == newest || !h.Names(d)) {
+		return did.Resolution{}, &did.ResolutionError{Name: errorName(broken), Err: broken}
 	}
 	if !h.Names(d) {
 		return did.Resolution{}, &did.ResolutionError{Name: did.InvalidDID, Detail: "the log is of " + h.DID().String()}
 	}
-	v, err := pick(h, o)
-	if err != nil {
-		return did.Resolution{}, err
+	v, ok := h.pick(a, o)
+	if broken != nil && (!ok || a == byTime && v.Number == h.Len()) {
+		return did.Resolution{}, &did.ResolutionError{Name: errorName(broken), Err: broken}
 	}
-	return resolution(d, h, v, o), nil
+	if !ok {
+		return did.Resolution{}, &did.ResolutionError{Name: did.NotFound, Detail: "no such version"}
+	}
+	return h.resolution(d, v, o.Now, broken), nil
 }
 
 func errorName(err error) did.ErrorName {
@@ -45,40 +73,70 @@ func errorName(err error) did.ErrorName {
 	return did.InvalidDID
 }
 
-func pick(h History, o did.Options) (v Version, err error) {
-	asked, ok := 0, true
-	v = h.Head()
-	if o.VersionID != "" {
-		asked++
-		v, ok = h.ByID(o.VersionID)
+// question is how options name a version.
+type question uint8
+
+const (
+	newest question = iota + 1
+	byID
+	byTime
+	byNumber
+)
+
+func asked(o did.Options) (question, error) {
+	q, n := newest, 0
+	for k, set := range map[question]bool{byID: o.VersionID != "", byTime: !o.VersionTime.IsZero(), byNumber: o.VersionNumber != 0} {
+		if set {
+			q, n = k, n+1
+		}
 	}
-	if !o.VersionTime.IsZero() {
-		asked++
-		v, ok = h.ByTime(o.VersionTime)
+	if n > 1 {
+		return 0, &did.ResolutionError{Name: did.InvalidOptions, Detail: "more than one version is asked for"}
 	}
-	if o.VersionNumber != 0 {
-		asked++
-		v, ok = h.At(int(min(o.VersionNumber, maxEntries+1)))
-	}
-	if asked > 1 {
-		return Version{}, &did.ResolutionError{Name: did.InvalidOptions, Detail: "more than one version is asked for"}
-	}
-	if !ok {
-		return Version{}, &did.ResolutionError{Name: did.NotFound, Detail: "no such version"}
-	}
-	return v, nil
+	return q, nil
 }
 
-func resolution(d did.DID, h History, v Version, o did.Options) did.Resolution {
-	first, _ := h.At(1)
+func (h History) pick(q question, o did.Options) (Version, bool) {
+	switch q {
+	case byID:
+		return h.ByID(o.VersionID)
+	case byTime:
+		return h.ByTime(o.VersionTime)
+	case byNumber:
+		return h.At(int(min(o.VersionNumber, maxEntries+1)))
+	}
+	return h.Head(), true
+}
+
+func (h History) resolution(d did.DID, v Version, now time.Time, broken error) did.Resolution {
+	meta, _ := h.Metadata(v.ID)
 	r := did.Resolution{
-		DID: d, Version: v.ID, Created: first.Time, Updated: v.Time, VerifiedAt: o.Now, State: did.Held,
+		DID: d, Version: v.ID, Created: meta.Created, Updated: meta.Updated, VerifiedAt: now, State: did.Held,
 		Evidence: []did.Evidence{{Step: "key", Version: v.ID}, {Step: "head", Version: h.Head().ID}},
 	}
 	if v.Parameters.Deactivated {
 		r.State = did.Deactivated
 		return r
 	}
-	r.Document, r.Raw, r.Warnings = v.Document, v.Document.Raw(), v.Document.Warnings()
+	r.Document, r.Raw = v.Document, v.Document.Raw()
+	r.Warnings = append(h.warnings(d, v, broken), v.Document.Warnings()...)
 	return r
+}
+
+// warnings says what a reader of one version must know of the others.
+func (h History) warnings(d did.DID, v Version, broken error) []did.Warning {
+	var out []did.Warning
+	warn := func(format string, args ...any) {
+		out = append(out, did.Warning{Where: d.String(), What: fmt.Sprintf(format, args...)})
+	}
+	if broken != nil {
+		warn("the log does not verify past entry %d: %v", h.Len(), broken)
+	}
+	if h.Deactivated() {
+		warn("deactivated by entry %d", h.Len())
+	}
+	if id := v.Document.ID(); id != d {
+		warn("the document of entry %d is that of %s", v.Number, id)
+	}
+	return out
 }

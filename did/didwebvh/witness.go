@@ -134,7 +134,7 @@ func (h History) collect(b ballots, item strictjson.Value) {
 	s, _ := id.Text()
 	v, ok := h.ByID(s)
 	proofs, _ := item.Get("proof")
-	if !ok || len(proofs.Elements()) > maxWitnesses {
+	if !ok {
 		return
 	}
 	for _, el := range proofs.Elements() {
@@ -215,7 +215,7 @@ func witnessSum(versionID string) [32]byte {
 	return sha256.Sum256([]byte(`{"versionId":"` + versionID + `"}`))
 }
 
-// writeWitness makes a witness file of one proof per witness.
+// writeWitness makes a witness file of one proof per witness, at most as long as one that is read.
 func writeWitness(best map[did.PublicKey]*approval) ([]byte, error) {
 	all := slices.Collect(maps.Values(best))
 	all = slices.DeleteFunc(all, func(a *approval) bool { return a == nil })
@@ -236,5 +236,9 @@ func writeWitness(best map[did.PublicKey]*approval) ([]byte, error) {
 			member("versionId", strictjson.StringOf(all[0].version.ID)), member("proof", strictjson.ArrayOf(proofs...))))
 		all = all[n:]
 	}
-	return strictjson.ArrayOf(items...).Canonical()
+	file, err := strictjson.ArrayOf(items...).Canonical()
+	if err == nil && len(file) > maxWitness {
+		return nil, refuse(ReasonTooLarge, "witness file of %d bytes, at most %d", len(file), maxWitness)
+	}
+	return file, err
 }
