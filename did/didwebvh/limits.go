@@ -16,8 +16,6 @@ const (
 	maxWatchers = 16   // watcher URLs of one entry; read, never used
 	maxText     = 2048 // bytes of a parameter that is kept as text: hash, watcher, method
 	maxDepth    = 32   // nesting of JSON
-	maxHost     = 253  // bytes of a host name in its ASCII form: RFC 1035
-	maxSegments = 32   // path segments of an identifier
 
 	// maxAhead is how far a versionTime may lie ahead of the time of judging.
 	maxAhead = 300 // seconds
