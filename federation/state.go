@@ -79,6 +79,7 @@ const (
 	WhyNotListed     = "not_listed" // the head does not know this organization
 	WhyStatus        = "status"     // the head says so
 	WhyForkProof     = "forkproof"  // a proof names this organization
+	WhyEnded         = "ended"      // it deactivated its DID
 	WhySpec          = "spec"
 	WhySibling       = "sibling"
 	WhyLateSignature = "late_signature"
@@ -104,6 +105,7 @@ type View struct {
 	Head       *Head // nil: no charter
 	Recovering []Cause
 	Accused    bool   // a forkproof names this organization, and no charter has decided
+	Ended      bool   // the own DID is deactivated: for good
 	Upgrade    bool   // the head names something critical this node does not know, or needs a newer version
 	Fork       string // WhySibling or WhyLateSignature; empty: none
 	// Confirmed: since this data directory took its charter from a file, a quorum
@@ -216,6 +218,9 @@ func status(v View) (rs []Reason) {
 	if v.Accused {
 		rs = append(rs, Reason{State: Suspended, Why: WhyForkProof})
 	}
+	if v.Ended {
+		rs = append(rs, Reason{State: Left, Why: WhyEnded})
+	}
 	return rs
 }
 
@@ -278,6 +283,9 @@ func (r Reason) allows() Allowed {
 	case Recovering:
 		return Allowed{OwnLoans: r.Why == string(CauseStart)}
 	case Expelled, Left, Replaced, Suspended:
+		if r.Why == WhyEnded {
+			return Allowed{}
+		}
 		return Allowed{OwnLoans: true, OwnLog: true}
 	case UpgradeRequired:
 		return Allowed{OwnLoans: true, OwnLog: true, Beacon: true}

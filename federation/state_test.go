@@ -50,6 +50,7 @@ func TestStates(t *testing.T) {
 		allow Allowed
 	}{
 		{"everything is well", fresh(), noon, Fresh, "", all},
+		{"a DID that was ended", View{Ended: true}, noon, Alone, WhyNoCharter, Allowed{}},
 		{"no charter", View{}, noon, Alone, WhyNoCharter, Allowed{OwnLoans: true, Sign: SignGenesis, OwnLog: true}},
 		{"just started", with(func(v *View) { v.Recovering = []Cause{CauseStart} }), noon, Recovering, "start", Allowed{OwnLoans: true}},
 		{"restored from a backup", with(func(v *View) { v.Recovering = []Cause{CauseStart, CauseRestored} }), noon, Recovering, "restored", Allowed{}},

@@ -90,9 +90,11 @@ func (k Keys) InForce(index uint64) []did.PublicKey {
 	return out
 }
 
-// RetiredAfter reports whether the log retired kid above index.
+// RetiredAfter reports whether the log retired kid above index, or ended at it.
 func (k Keys) RetiredAfter(kid string, index uint64) bool {
-	return slices.ContainsFunc(k.spans, func(s span) bool { return s.from > index && s.gone[kid] })
+	return slices.ContainsFunc(k.spans, func(s span) bool {
+		return s.gone[kid] && (s.from > index || s.from == index && len(s.keys) == 0)
+	})
 }
 
 // Taints returns the ranges put in doubt so far.

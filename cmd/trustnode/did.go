@@ -4,40 +4,314 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"os"
+	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"trustnode/did/envelope"
+	"trustnode/node/daemon"
+	"trustnode/node/fault"
 	"trustnode/node/httpapi"
 )
 
 func didCommand(s *streams) *cli.Command {
-	return &cli.Command{Name: "did", Usage: "identities", Subcommands: []*cli.Command{
-		{Name: "show", Usage: "show an organization's DID: head, keys, fingerprint", ArgsUsage: "[DID]", Action: func(c *cli.Context) error {
-			return with(c, func(ctx context.Context, k *caller) error {
-				var d httpapi.Identity
-				who := c.Args().First()
-				if who == "" {
-					who = "self"
-				}
-				if err := k.call(ctx, "GET", "/api/v1/identities/"+url.PathEscape(who), nil, &d); err != nil {
-					return err
-				}
-				return s.result(d, func(w writer) {
-					fmt.Fprintf(w, "%s\nstate        %s, version %s, verified %s\nfingerprint  %s\n", d.DID, d.State, d.Version, d.VerifiedAt, d.Fingerprint)
-					for _, key := range d.Keys {
-						fmt.Fprintf(w, "key          %s\n", key)
-					}
-				})
-			})
-		}},
-		{Name: "rotate", Usage: "replace this organization's issuer key by revealing the next update key", Action: func(c *cli.Context) error {
-			return with(c, func(ctx context.Context, k *caller) error {
-				var d httpapi.Identity
-				if err := k.call(ctx, "POST", "/api/v1/identities/rotate", nil, &d); err != nil {
-					return err
-				}
-				return s.result(d, func(w writer) { fmt.Fprintf(w, "%s is now at version %s\n", d.DID, d.Version) })
-			})
+	return &cli.Command{Name: "did", Usage: "identities: who an organization is, and by which keys", Subcommands: []*cli.Command{
+		{Name: "show", Usage: "show an organization's DID: state, keys, fingerprint", ArgsUsage: "[DID]", Action: func(c *cli.Context) error { return didShow(c, s) }},
+		{Name: "rotate", Usage: "replace a key of this organization", Flags: append(authorityFlags(),
+			&cli.StringFlag{Name: "role", Usage: "`KEY` to replace: issuer, governance, witness or update", Value: "issuer"},
+			&cli.StringFlag{Name: "reason", Usage: "scheduled, compromise or lost", Value: "scheduled"},
+			&cli.Uint64Flag{Name: "taint-from", Usage: "with compromise: last `INDEX` of the own log that is surely ours"},
+			&cli.StringFlag{Name: "governance-keys", Usage: "`DIR` of the governance key, for --role governance"},
+			&cli.BoolFlag{Name: "resume", Usage: "go on with the entry under way"},
+			&cli.StringSliceFlag{Name: "proof", Usage: "with --resume: `FILE` that did witness sign made, may be repeated"},
+			&cli.BoolFlag{Name: "abandon", Usage: "forget the entry under way; only before a witness was asked"}),
+			Action: func(c *cli.Context) error { return didRotate(c, s) }},
+		{Name: "deactivate", Usage: "end this organization's DID for good", Flags: append(authorityFlags(),
+			&cli.StringFlag{Name: "yes", Usage: "the whole `DID`, as a confirmation"}),
+			Action: func(c *cli.Context) error { return didDeactivate(c, s) }},
+		{Name: "witness", Usage: "witnesses of DID logs", Subcommands: []*cli.Command{
+			{Name: "set", Usage: "name the members that witness this organization's DID log", ArgsUsage: "[DID…]", Flags: append(authorityFlags(),
+				&cli.IntFlag{Name: "threshold", Usage: "how many of them must sign; default half, rounded up"},
+				&cli.BoolFlag{Name: "none", Usage: "end witnessing"}),
+				Action: func(c *cli.Context) error { return didWitnessSet(c, s) }},
+			{Name: "status", Usage: "the entry under way and who has witnessed it", Action: func(c *cli.Context) error { return didWitnessStatus(c, s) }},
+			{Name: "request", Usage: "write the entry under way to a file, to be carried to a witness", Flags: []cli.Flag{outFlag()}, Action: func(c *cli.Context) error { return didWitnessRequest(c, s) }},
+			{Name: "sign", Usage: "witness an entry that was carried here", ArgsUsage: "FILE", Flags: []cli.Flag{outFlag()}, Action: func(c *cli.Context) error { return didWitnessSign(c, s) }},
 		}},
 	}}
+}
+
+func outFlag() cli.Flag {
+	return &cli.StringFlag{Name: "o", Usage: "`FILE` to write; - for standard output"}
+}
+
+// authorityFlags stand on each verb that makes an entry of the own DID log.
+func authorityFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "update-keys", Usage: "`DIR` of the update keys; default where init put it"},
+		&cli.BoolFlag{Name: "recovery", Usage: "sign with the recovery key, typed in, as the next update key is lost"},
+		&cli.DurationFlag{Name: "wait", Usage: "how long witnesses are waited for", Value: 20 * time.Second},
+	}
+}
+
+// authority gathers what signs an entry: the passphrase of the update keys, or the
+// recovery key. The one that takes its place is shown before anything commits to it.
+func authority(ctx context.Context, c *cli.Context, s *streams, k *caller) (httpapi.Authority, error) {
+	var e httpapi.EntryState
+	if err := k.call(ctx, "GET", "/api/v1/entry", nil, &e); err != nil {
+		return httpapi.Authority{}, err
+	}
+	a := httpapi.Authority{UpdateKeys: c.String("update-keys"), WaitS: uint64(c.Duration("wait") / time.Second)}
+	pass, err := updatePassphrase(c, e)
+	if err != nil {
+		return a, err
+	}
+	a.Passphrase = string(pass)
+	if !c.Bool("recovery") {
+		return a, nil
+	}
+	text, err := typedRecovery()
+	if err != nil {
+		return a, err
+	}
+	a.Recovery = string(text)
+	fresh, multikey, err := daemon.NewRecoveryKey()
+	if err != nil {
+		return a, err
+	}
+	a.NextRecovery = multikey
+	fmt.Fprintf(s.err, "new recovery key   %s\nWrite it down now: the one typed in is spent by this entry, and this one is not shown again.\n", fresh)
+	return a, nil
+}
+
+// change makes one entry and says where it stands.
+func change(c *cli.Context, s *streams, path string, in func(httpapi.Authority) any) error {
+	return with(c, func(ctx context.Context, k *caller) error {
+		a, err := authority(ctx, c, s, k)
+		if err != nil {
+			return err
+		}
+		var out httpapi.EntryState
+		if err := k.call(ctx, "POST", path, in(a), &out); err != nil {
+			return err
+		}
+		return s.result(out, func(w writer) {
+			fmt.Fprintf(w, "entry        %s is in force\n", out.ID)
+			switch {
+			case out.Logged:
+				fmt.Fprintf(w, "announced    key.rotated at index %d of the own log; partners learn of it by gossip\n", out.Index)
+			case out.Event != "":
+				fmt.Fprintln(w, "announced    key.rotated waits until the own log takes it: trustnode status")
+			}
+		})
+	})
+}
+
+func didRotate(c *cli.Context, s *streams) error {
+	switch {
+	case c.Bool("resume") && c.Bool("abandon"):
+		return &usageError{"--resume and --abandon exclude each other", help(c)}
+	case c.Bool("abandon"):
+		return didAbandon(c, s)
+	case c.Bool("resume"):
+		proofs, err := readProofs(c, s)
+		if err != nil {
+			return err
+		}
+		return change(c, s, "/api/v1/entry/resume", func(a httpapi.Authority) any { return httpapi.Resumption{Authority: a, Proofs: proofs} })
+	}
+	in := httpapi.Rotation{Role: c.String("role"), Reason: c.String("reason"), Governance: c.String("governance-keys")}
+	if c.IsSet("taint-from") {
+		n := c.Uint64("taint-from")
+		in.TaintFrom = &n
+	}
+	if in.Governance != "" {
+		b, err := governancePassphrase(in.Governance)
+		if err != nil {
+			return err
+		}
+		in.GovPass = string(b)
+	}
+	return change(c, s, "/api/v1/identities/rotate", func(a httpapi.Authority) any {
+		in.Authority = a
+		return in
+	})
+}
+
+func readProofs(c *cli.Context, s *streams) ([]string, error) {
+	var out []string
+	for _, name := range c.StringSlice("proof") {
+		b, err := s.read(name)
+		if err != nil {
+			return nil, err
+		}
+		var p httpapi.WitnessProof
+		if err := envelope.Unmarshal([]byte(strings.TrimSpace(string(b))), &p); err != nil {
+			return nil, fault.Wrap(fault.Invalid, "proof", err).WithHint("%s is not what did witness sign wrote", name)
+		}
+		out = append(out, p.Proof)
+	}
+	return out, nil
+}
+
+func didAbandon(c *cli.Context, s *streams) error {
+	return with(c, func(ctx context.Context, k *caller) error {
+		a, err := authority(ctx, c, s, k)
+		if err != nil {
+			return err
+		}
+		var out httpapi.EntryState
+		if err := k.call(ctx, "POST", "/api/v1/entry/abandon", a, &out); err != nil {
+			return err
+		}
+		return s.result(out, func(w writer) { fmt.Fprintln(w, "the entry under way is forgotten, its keys are deleted") })
+	})
+}
+
+func didDeactivate(c *cli.Context, s *streams) error {
+	if err := need(c, "yes"); err != nil {
+		return err
+	}
+	return change(c, s, "/api/v1/identities/deactivate", func(a httpapi.Authority) any { return httpapi.Deactivation{Authority: a, DID: c.String("yes")} })
+}
+
+func didWitnessSet(c *cli.Context, s *streams) error {
+	in := httpapi.Witnesses{Members: c.Args().Slice(), None: c.Bool("none"), Threshold: c.Int("threshold")}
+	if in.None && len(in.Members) > 0 {
+		return &usageError{"--none takes no witnesses", help(c)}
+	}
+	return change(c, s, "/api/v1/identities/witnesses", func(a httpapi.Authority) any {
+		in.Authority = a
+		return in
+	})
+}
+
+// entryNow asks for the entry under way.
+func entryNow(ctx context.Context, k *caller) (e httpapi.EntryState, err error) {
+	err = k.call(ctx, "GET", "/api/v1/entry", nil, &e)
+	return e, err
+}
+
+func didWitnessStatus(c *cli.Context, s *streams) error {
+	return with(c, func(ctx context.Context, k *caller) error {
+		e, err := entryNow(ctx, k)
+		if err != nil {
+			return err
+		}
+		return s.result(e, func(w writer) { printPending(w, e) })
+	})
+}
+
+func printPending(w writer, e httpapi.EntryState) {
+	switch {
+	case e.Active:
+		fmt.Fprintf(w, "no entry is under way; %s is in force\n", e.ID)
+		return
+	case e.Committed == "":
+		fmt.Fprintf(w, "entry %s is signed here and known to nobody\n", e.ID)
+		fmt.Fprintln(w, "next         trustnode did rotate --resume goes on with it, --abandon forgets it")
+		return
+	}
+	fmt.Fprintf(w, "entry %s waits for its witnesses since %s\n", e.ID, e.Committed)
+	fmt.Fprintf(w, "witnessed    %d of %d\n", e.Have, e.Need)
+	for _, d := range e.Missing {
+		fmt.Fprintf(w, "missing      %s\n", orUnknown(d))
+	}
+	fmt.Fprintln(w, "next         the node asks on by itself; by hand: did witness request, did witness sign, did rotate --resume --proof FILE")
+}
+
+func orUnknown(d string) string {
+	if d == "" {
+		return "a key that is no member's"
+	}
+	return d
+}
+
+func didWitnessRequest(c *cli.Context, s *streams) error {
+	return with(c, func(ctx context.Context, k *caller) error {
+		e, err := entryNow(ctx, k)
+		if err != nil {
+			return err
+		}
+		if e.Active {
+			return fault.New(fault.NotFound, "under_way", "no entry of the own DID log is under way").WithHint("trustnode did rotate makes one")
+		}
+		var st httpapi.Status
+		if err := k.call(ctx, "GET", "/api/v1/status", nil, &st); err != nil {
+			return err
+		}
+		b, err := envelope.Marshal(httpapi.WitnessRequest{DID: st.Org, Entry: e.Entry})
+		if err != nil {
+			return err
+		}
+		return s.write(c, append(b, '\n'))
+	})
+}
+
+func didWitnessSign(c *cli.Context, s *streams) error {
+	a, err := args(c, "FILE")
+	if err != nil {
+		return err
+	}
+	b, err := s.read(a[0])
+	if err != nil {
+		return err
+	}
+	var in httpapi.WitnessRequest
+	if err := envelope.Unmarshal([]byte(strings.TrimSpace(string(b))), &in); err != nil {
+		return fault.Wrap(fault.Invalid, "request", err).WithHint("%s is not what did witness request wrote", a[0])
+	}
+	return with(c, func(ctx context.Context, k *caller) error {
+		var out httpapi.WitnessProof
+		if err := k.call(ctx, "POST", "/api/v1/witness", in, &out); err != nil {
+			return err
+		}
+		b, err := envelope.Marshal(out)
+		if err != nil {
+			return err
+		}
+		return s.write(c, append(b, '\n'))
+	})
+}
+
+func didShow(c *cli.Context, s *streams) error {
+	return with(c, func(ctx context.Context, k *caller) error {
+		var d httpapi.Identity
+		who := c.Args().First()
+		if who == "" {
+			who = "self"
+		}
+		if err := k.call(ctx, "GET", "/api/v1/identities/"+url.PathEscape(who), nil, &d); err != nil {
+			return err
+		}
+		return s.result(d, func(w writer) {
+			fmt.Fprintf(w, "%s\nstate        %s, version %s, verified %s\nfingerprint  %s\n", d.DID, d.State, d.Version, d.VerifiedAt, d.Fingerprint)
+			for _, key := range d.Keys {
+				fmt.Fprintf(w, "key          %s\n", key)
+			}
+		})
+	})
+}
+
+// updatePassphrase opens the update keys: its own, or where they lie in the data directory
+// the node's.
+func updatePassphrase(c *cli.Context, e httpapi.EntryState) ([]byte, error) {
+	if v := os.Getenv("TRUSTNODE_UPDATE_PASSPHRASE"); v != "" {
+		return []byte(v), nil
+	}
+	if !e.Apart && c.String("update-keys") == "" {
+		return passphrase("passphrase of " + c.String("data"))
+	}
+	return ask("passphrase of the update keys in " + e.Place)
+}
+
+func governancePassphrase(dir string) ([]byte, error) { return ask("passphrase of " + dir) }
+
+func typedRecovery() ([]byte, error) {
+	if name := os.Getenv("TRUSTNODE_RECOVERY_KEY_FILE"); name != "" {
+		return os.ReadFile(name)
+	}
+	return ask("recovery key")
 }

@@ -3,11 +3,13 @@ package daemon
 import (
 	"context"
 	"errors"
+	"net/http"
 
 	"trustnode/attestation"
 	attlog "trustnode/attestation/log"
 	"trustnode/did"
 	"trustnode/federation/gossip"
+	"trustnode/node/fault"
 	"trustnode/node/recorder"
 	"trustnode/node/store"
 )
@@ -84,6 +86,26 @@ func (a witnessing) Cosign(ctx context.Context, w did.DID) error {
 		return nil
 	}
 	return err
+}
+
+// Entry implements gossip.Witnessing.
+func (a witnessing) Entry(ctx context.Context, d did.DID, line []byte) (int, []byte, error) {
+	proof, err := a.n.member.WitnessEntry(ctx, d, line)
+	if err == nil {
+		return http.StatusOK, proof, nil
+	}
+	var denied *fault.Denied
+	if !errors.As(err, &denied) {
+		return 0, nil, err
+	}
+	a.n.log.InfoContext(ctx, "an entry was not witnessed", "did", d.String(), "reason", denied.Reason)
+	switch denied.Code {
+	case fault.NotFound:
+		return http.StatusNotFound, []byte(denied.Reason), nil
+	case fault.Conflict:
+		return http.StatusConflict, []byte(denied.Reason), nil
+	}
+	return http.StatusForbidden, []byte(denied.Reason), nil
 }
 
 func (a witnessing) Answer(ctx context.Context, d did.DID, request []byte) (int, []byte, error) {

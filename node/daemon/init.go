@@ -39,6 +39,7 @@ type InitOptions struct {
 	P2P                        []string
 	UpdateKeys                 string // directory of the update store; empty: under Dir
 	Passphrase                 []byte
+	UpdatePassphrase           []byte        // of the update store; empty: the node's
 	keyParams                  []keys.Params // tests: a cheap key derivation
 }
 
@@ -257,7 +258,7 @@ func newIdentity(ctx context.Context, o InitOptions, ks *keys.Store, dir string)
 		return identity{}, err
 	}
 	d, line, err := didwebvh.Create(ctx, didwebvh.CreateRequest{Domain: o.Domain, Update: update, Next: next.Public(), Recovery: rec.Public(), Issuer: issuer.Public(), At: time.Now(),
-		Services: []didwebvh.Service{{Name: "lending", Type: "TrustnodeLending", Endpoint: "https://" + o.Domain + "/api/v1/permissions"}, {Name: "witness", Type: "TrustnodeWitness", Endpoint: w.String()}}})
+		Services: []didwebvh.Service{lendingAt(o.Domain), {Name: "witness", Type: witnessService, Endpoint: w.String()}}})
 	if err != nil {
 		return identity{}, fault.Wrap(fault.Invalid, "domain", err).WithHint("a host name of the organization such as acme.example, without scheme or path; localhost is none")
 	}
@@ -272,6 +273,13 @@ func newIdentity(ctx context.Context, o InitOptions, ks *keys.Store, dir string)
 	return identity{did: d, line: append(line, '\n'), fingerprint: keyring.Fingerprint(d, h.Head().ID), recovery: rec.Text()}, nil
 }
 
+const witnessService = "TrustnodeWitness"
+
+// lendingAt is where a domain's node answers borrowers.
+func lendingAt(domain string) didwebvh.Service {
+	return didwebvh.Service{Name: "lending", Type: "TrustnodeLending", Endpoint: "https://" + domain + "/api/v1/permissions"}
+}
+
 func createUpdateStore(o InitOptions, dir string) (*keys.Store, error) {
 	place := o.UpdateKeys
 	if place == "" {
@@ -280,8 +288,8 @@ func createUpdateStore(o InitOptions, dir string) (*keys.Store, error) {
 		return nil, err
 	}
 	pass := o.Passphrase
-	if v := os.Getenv("TRUSTNODE_UPDATE_PASSPHRASE"); v != "" {
-		pass = []byte(v)
+	if len(o.UpdatePassphrase) > 0 {
+		pass = o.UpdatePassphrase
 	}
 	return keys.Create(place, pass, o.keyParams...)
 }

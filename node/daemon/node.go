@@ -219,7 +219,7 @@ func (n *Node) openUses(ctx context.Context) error {
 		return err
 	}
 	n.member, err = member.New(ctx, n.self, member.Config{Pins: n.pins, HostKey: host, Listen: n.cfg.P2P, Contact: n.cfg.Contact,
-		Software: "trustnode/" + n.version, Mono: func() time.Duration { return time.Since(n.mono) }, Size: n.logSize, NewKey: n.sign.NewAgent, Again: n.again, Resuming: n.resuming, Resumed: n.resumed})
+		Software: "trustnode/" + n.version, Mono: func() time.Duration { return time.Since(n.mono) }, Size: n.logSize, NewKey: n.sign.NewAgent, DropKey: n.keys.Delete, Witness: n.sign.witnessKey, Endorse: n.endorse, Again: n.again, Resuming: n.resuming, Resumed: n.resumed})
 	if err != nil {
 		return err
 	}
@@ -229,8 +229,16 @@ func (n *Node) openUses(ctx context.Context) error {
 	n.party = party.New(n.self)
 	n.oracle = oracle.New(n.self, n.party)
 	n.handler = httpapi.New(httpapi.Services{Node: n.self, Events: n.events, Member: n.member, Lender: n.lender, Client: n.client, Party: n.party, Oracle: n.oracle,
-		Info: n.info, Rotate: n.rotate, Stopping: n.stopping}, n.token, n.version, n.log)
+		Info: n.info, Custody: custody{n}, Stopping: n.stopping}, n.token, n.version, n.log)
 	return nil
+}
+
+// endorse asks a member's node to witness an entry of the own DID log.
+func (n *Node) endorse(ctx context.Context, d did.DID, line []byte) (int, []byte, error) {
+	if n.gossip == nil {
+		return 0, nil, self.ErrOffline
+	}
+	return n.gossip.Endorse(ctx, d, line)
 }
 
 // logSize is how many entries of an organization's log are held here.

@@ -35,6 +35,7 @@ const (
 	drainWait  = 2 * time.Second  // for what waits to reach the log when the node stops
 	closeWait  = 10 * time.Second // the same for a command, which has nobody to hurry it
 	renewEvery = time.Hour
+	pushEvery  = 15 * time.Second // between two rounds of asking the witnesses of an own entry
 )
 
 // Run opens the node of cfg and runs it until ctx ends. What was acknowledged is durable
@@ -75,6 +76,7 @@ func (n *Node) Run(ctx context.Context, acceptUnconfirmed bool, ready func()) er
 	front.run("client", n.client.Run)
 	front.run("projection", n.project)
 	front.run("renewal", n.renew)
+	front.run("entry", n.pushEntry)
 	front.run("log", func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
@@ -203,6 +205,22 @@ func (n *Node) renew(ctx context.Context) error {
 	for {
 		if err := n.member.Renew(ctx, time.Now()); err != nil && ctx.Err() == nil {
 			n.log.WarnContext(ctx, "renewal failed; it is tried again", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// pushEntry has the witnesses of an own DID log entry asked until enough have signed.
+func (n *Node) pushEntry(ctx context.Context) error {
+	tick := time.NewTicker(pushEvery)
+	defer tick.Stop()
+	for {
+		if err := n.member.PushEntry(ctx); err != nil && ctx.Err() == nil {
+			n.log.WarnContext(ctx, "an entry of the own DID log does not go on; it is tried again", "err", err)
 		}
 		select {
 		case <-ctx.Done():

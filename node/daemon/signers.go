@@ -28,11 +28,7 @@ var _ self.Signers = (*signers)(nil)
 
 // Issuer implements self.Signers.
 func (s *signers) Issuer(ctx context.Context) (envelope.Signer, string, error) {
-	v, err := s.ring.Head(ctx, s.org)
-	if err != nil {
-		return nil, "", err
-	}
-	listed, err := s.ring.At(s.org, v.ID)
+	listed, err := s.listed(ctx)
 	if err != nil {
 		return nil, "", err
 	}
@@ -42,6 +38,24 @@ func (s *signers) Issuer(ctx context.Context) (envelope.Signer, string, error) {
 		}
 	}
 	return nil, "", fmt.Errorf("issuer of %s: %w", s.org, self.ErrNoKey)
+}
+
+// listed are the issuer keys of the newest version, or where that ended the DID of the
+// one before: it announces the end.
+func (s *signers) listed(ctx context.Context) ([]did.PublicKey, error) {
+	v, err := s.ring.Head(ctx, s.org)
+	if err != nil || v.State != did.Deactivated {
+		if err == nil {
+			return s.ring.At(s.org, v.ID)
+		}
+		return nil, err
+	}
+	h, err := s.ring.History(ctx, s.org)
+	if err != nil {
+		return nil, err
+	}
+	last, _ := h.At(h.Len() - 1)
+	return s.ring.At(s.org, last.ID)
 }
 
 // byKid is the signer of a key that need not be at the head any more.
@@ -59,21 +73,44 @@ func (s *signers) witness(ctx context.Context) (envelope.Signer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if k, ok := witnessOf(doc); ok {
+		return s.signer(ctx, k)
+	}
+	return nil, fmt.Errorf("witness of %s: %w", s.org, self.ErrNoKey)
+}
+
+// witnessKey is the signer of a key that some version of the own document names as its
+// witness key: others' lists may still name one that was replaced since. No other key of
+// this node signs for what a foreign log asks.
+func (s *signers) witnessKey(ctx context.Context, k did.PublicKey) (envelope.Signer, error) {
+	h, err := s.ring.History(ctx, s.org)
+	if err != nil {
+		return nil, err
+	}
+	for n := h.Len(); n > 0; n-- {
+		v, _ := h.At(n)
+		if w, ok := witnessOf(v.Document); ok && w == k {
+			return s.signer(ctx, k)
+		}
+	}
+	return nil, fmt.Errorf("%s is no witness key of %s: %w", k.Multikey(), s.org, self.ErrNoKey)
+}
+
+// witnessOf is the key behind the witness service of a document.
+func witnessOf(doc did.Document) (did.PublicKey, bool) {
 	for _, svc := range doc.Services() {
-		if !slices.Contains(svc.Types, "TrustnodeWitness") || len(svc.Endpoints) != 1 {
+		if !slices.Contains(svc.Types, witnessService) || len(svc.Endpoints) != 1 {
 			continue
 		}
 		w, err := did.Parse(svc.Endpoints[0])
 		if err != nil {
-			return nil, err
+			continue
 		}
-		k, err := didkey.Key(w)
-		if err != nil {
-			return nil, err
+		if k, err := didkey.Key(w); err == nil {
+			return k, true
 		}
-		return s.signer(ctx, k)
 	}
-	return nil, fmt.Errorf("witness of %s: %w", s.org, self.ErrNoKey)
+	return did.PublicKey{}, false
 }
 
 // Agent implements self.Signers.

@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"context"
-
 	"trustnode/did"
 	"trustnode/node/client"
 	"trustnode/node/lender"
@@ -15,15 +13,15 @@ import (
 
 // Services are the use cases behind the routes.
 type Services struct {
-	Node   *self.Node
-	Events *store.Events
-	Member *member.Member
-	Lender *lender.Lender
-	Client *client.Client
-	Party  *party.Party
-	Oracle *oracle.Oracle
-	Info   func() Info                                       // what the process itself knows
-	Rotate func(ctx context.Context) (member.Rotated, error) // opens the update store
+	Node    *self.Node
+	Events  *store.Events
+	Member  *member.Member
+	Lender  *lender.Lender
+	Client  *client.Client
+	Party   *party.Party
+	Oracle  *oracle.Oracle
+	Info    func() Info // what the process itself knows
+	Custody Custody
 	// Stopping is closed when the node begins to stop: who waits for a state is answered. Nil: never.
 	Stopping <-chan struct{}
 }

@@ -1,7 +1,6 @@
 package member
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -9,10 +8,8 @@ import (
 
 	"trustnode/attestation"
 	"trustnode/did"
-	"trustnode/did/didwebvh"
 	"trustnode/did/envelope"
 	"trustnode/did/keyring"
-	"trustnode/federation"
 	"trustnode/node/fault"
 	"trustnode/node/self"
 	"trustnode/node/store"
@@ -369,164 +366,5 @@ func TestAgentsAreRenewed(t *testing.T) {
 	}
 	if again := acme.agent("research", "lend"); again.Serial != 3 || again.Agent != a.Agent {
 		t.Errorf("added again: serial %d, same key %v", again.Serial, again.Agent == a.Agent)
-	}
-}
-
-// TestRotation: what was signed before still verifies, the new key signs on, and the
-// update key that was shown is gone.
-func TestRotation(t *testing.T) {
-	clock := newDial()
-	acme, vendor, arbiter := federated(t, clock)
-	hear(acme, vendor, arbiter)
-	ctx := t.Context()
-	a := acme.agent("research", "lend")
-	_, oldKid, _ := acme.node.Signers.Issuer(ctx)
-	open := func(context.Context) (UpdateKeys, error) { return acme.update, nil }
-	clock.turn(time.Hour)
-	r, err := acme.Rotate(ctx, RotateInput{Update: open, Reason: "scheduled"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, newKid, _ := acme.node.Signers.Issuer(ctx)
-	if newKid == oldKid || r.Kid != newKid || !r.Logged || r.Version[:2] != "2-" {
-		t.Errorf("rotated %+v, kid %s, was %s", r, newKid, oldKid)
-	}
-	h, err := acme.node.Ring.History(ctx, acme.did)
-	if err != nil {
-		t.Fatal(err)
-	}
-	left, err := acme.update.List(ctx)
-	if err != nil || len(left) != 2 { // the next one and the recovery key
-		t.Errorf("%d update keys are left, %v", len(left), err)
-	}
-	for _, k := range left {
-		if !slices.Contains(h.Head().Parameters.NextKeyHashes, didwebvh.KeyHash(k)) {
-			t.Errorf("key %s is left, and the head does not commit to it", k.Multikey())
-		}
-	}
-	b := acme.agent("second", "lend")
-	if got := acme.eventTypes(); !slices.Equal(got, []string{"log.opened", "charter.signed", "agent.issued", "key.rotated", "agent.issued"}) {
-		t.Errorf("log holds %v", got)
-	}
-	acme.logTo2(vendor)
-	vendor.project()
-	for _, x := range []self.AgentRow{a, b} {
-		if took, err := vendor.TakeAgent(ctx, acme.object(x.Object)); err != nil || !took {
-			t.Errorf("%s: %v, %v", x.Name, took, err)
-		}
-		if _, err := vendor.row(x.Agent); err != nil {
-			t.Errorf("%s: %v", x.Name, err)
-		}
-	}
-	// The charter signed under the old key stands, here and after a restart.
-	acme.restartKeepsHead(t)
-	vendor.restartKeepsHead(t)
-	if err := acme.Confirmed(ctx, vendor.did); err != nil {
-		t.Fatal(err)
-	}
-	e, ok := acme.OwnBinding()
-	binding, err := envelope.Decode[federation.Binding](e)
-	if !ok || err != nil || binding.DIDVersion != r.Version || binding.Kid != newKid {
-		t.Errorf("own binding names %s, %s", binding.DIDVersion, binding.Kid)
-	}
-	if fresh, err := vendor.OfferBinding(ctx, e); err != nil || !fresh {
-		t.Errorf("the new binding: %v, %v", fresh, err)
-	}
-	if _, err := acme.Rotate(ctx, RotateInput{Update: open, Reason: "scheduled"}); err != nil {
-		t.Errorf("second rotation: %v", err)
-	}
-}
-
-// logTo2 brings DID log and log.
-func (o *org) logTo2(to *org) {
-	o.didTo(to)
-	o.logTo(to)
-}
-
-func TestRotationRefusals(t *testing.T) {
-	clock := newDial()
-	acme, _, _ := federated(t, clock)
-	ctx := t.Context()
-	open := func(context.Context) (UpdateKeys, error) { return acme.update, nil }
-	wrong := func(context.Context) (UpdateKeys, error) { return acme.keys, nil }
-	_, err := acme.Rotate(ctx, RotateInput{Update: wrong, Reason: "scheduled"})
-	refusedAs(t, err, fault.Refused, "update_key")
-	if _, err = acme.Rotate(ctx, RotateInput{Update: open, Reason: "boredom"}); fault.Of(err) != fault.Invalid {
-		t.Errorf("reason: %v", err)
-	}
-	acme.start()
-	_, err = acme.Rotate(ctx, RotateInput{Update: open, Reason: "scheduled"})
-	refusedAs(t, err, fault.Refused, "recovering")
-}
-
-// TestRotationAfterACrash stops a rotation after each step; a start finishes it.
-func TestRotationAfterACrash(t *testing.T) {
-	for _, steps := range []string{"built", "pinned", "taken"} {
-		t.Run(steps, func(t *testing.T) {
-			clock := newDial()
-			acme := found(t, "acme", clock)
-			a := acme.agent("research", "lend")
-			ctx := t.Context()
-			row, err := acme.buildEntry(ctx, acme.update, RotateInput{Reason: "scheduled"}, clock.Now())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if steps != "built" {
-				h, _ := acme.node.Ring.History(ctx, acme.did)
-				if err := acme.pins.Put(ctx, entrySlot(h.SCID(), 2), row.Version); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if steps == "taken" {
-				line, _ := b64.DecodeString(row.Line)
-				if _, err := acme.node.Ring.Offer(ctx, acme.did, append(line, '\n'), nil); err != nil {
-					t.Fatal(err)
-				}
-			}
-			acme.start()
-			b := acme.agent("second", "lend")
-			acme.project()
-			if got := acme.eventTypes(); !slices.Equal(got, []string{"log.opened", "agent.issued", "key.rotated", "agent.issued"}) {
-				t.Errorf("log holds %v", got)
-			}
-			for _, x := range []self.AgentRow{a, b} {
-				if r, err := acme.row(x.Agent); err != nil || r.Index == 0 {
-					t.Errorf("%s: %+v, %v", x.Name, r, err)
-				}
-			}
-			// Deleting the spent key is left to the next rotation, which goes on.
-			if _, err := acme.Rotate(ctx, RotateInput{Update: func(context.Context) (UpdateKeys, error) { return acme.update, nil }, Reason: "scheduled"}); err != nil {
-				t.Errorf("next: %v", err)
-			}
-		})
-	}
-}
-
-// TestCompromiseEndsBindings: a binding that the thief of a key may have made does not
-// outlive the news.
-func TestCompromiseEndsBindings(t *testing.T) {
-	for reason, want := range map[string]bool{"scheduled": true, "compromise": false, "lost": false} {
-		t.Run(reason, func(t *testing.T) {
-			clock := newDial()
-			acme, vendor, arbiter := federated(t, clock)
-			hear(acme, vendor, arbiter)
-			clock.turn(time.Minute)
-			if _, err := acme.Rotate(t.Context(), RotateInput{Update: func(context.Context) (UpdateKeys, error) { return acme.update, nil }, Reason: reason}); err != nil {
-				t.Fatal(err)
-			}
-			acme.logTo2(vendor)
-			vendor.project()
-			if _, ok := vendor.binding(acme.did); ok != want {
-				t.Errorf("bound %v, want %v", ok, want)
-			}
-			vendor.start()
-			if _, ok := vendor.binding(acme.did); ok != want {
-				t.Errorf("after a restart: bound %v, want %v", ok, want)
-			}
-			e, _ := acme.OwnBinding()
-			if fresh, err := vendor.OfferBinding(t.Context(), e); err != nil || !fresh {
-				t.Errorf("the one made after it: %v, %v", fresh, err)
-			}
-		})
 	}
 }

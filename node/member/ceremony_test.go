@@ -2,7 +2,6 @@ package member
 
 import (
 	"bytes"
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -140,7 +139,7 @@ func TestApplyNeedsAReason(t *testing.T) {
 	// What was accepted stays so when a key behind it is retired, also where no own
 	// signature vouches for it.
 	clock.turn(time.Minute)
-	if _, err := vendor.Rotate(ctx, RotateInput{Update: func(context.Context) (UpdateKeys, error) { return vendor.update, nil }, Reason: "scheduled"}); err != nil {
+	if _, err := vendor.Rotate(ctx, RotateInput{Authority: vendor.authority(), Reason: "scheduled"}); err != nil {
 		t.Fatal(err)
 	}
 	vendor.didTo(arbiter)

@@ -56,7 +56,10 @@ type org struct {
 	state, audit store.DB
 	pins         pins.Pins
 	keys, update *keys.Store
+	witness      did.PublicKey
+	recovery     envelope.Signer
 
+	reach map[did.DID]*org // whose node answers
 	*Member
 	node   *self.Node
 	events *store.Events
@@ -75,17 +78,19 @@ func key(t testing.TB, s *keys.Store) envelope.Signer {
 // found makes an organization and starts its node.
 func found(t *testing.T, name string, clock *dial) *org {
 	t.Helper()
-	o := &org{t: t, name: name, clock: clock, state: store.Memory(), audit: store.Memory(), pins: pins.Memory(), stop: func() {}}
+	o := &org{t: t, name: name, clock: clock, state: store.Memory(), audit: store.Memory(), pins: pins.Memory(), stop: func() {}, reach: map[did.DID]*org{}}
 	var err error
 	for _, s := range []**keys.Store{&o.keys, &o.update} {
 		if *s, err = keys.Memory(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	issuer, update, next, recovery := key(t, o.keys), key(t, o.update), key(t, o.update), key(t, o.update)
+	issuer, update, next, paper := key(t, o.keys), key(t, o.update), key(t, o.update), newPaper(t)
+	o.witness, o.recovery = key(t, o.keys).Public(), paper.Signer()
 	var line []byte
 	o.did, line, err = didwebvh.Create(t.Context(), didwebvh.CreateRequest{Domain: name + ".example", Update: update, Next: next.Public(),
-		Recovery: recovery.Public(), Issuer: issuer.Public(), At: clock.Now()})
+		Recovery: paper.Public(), Issuer: issuer.Public(), At: clock.Now(),
+		Services: []didwebvh.Service{{Name: didwebvh.WitnessService, Type: didwebvh.WitnessType, Endpoint: "did:key:" + o.witness.Multikey()}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +133,7 @@ func (o *org) start() {
 	}
 	o.events = events
 	o.Member, err = New(ctx, o.node, Config{Pins: o.pins, HostKey: host, Listen: []string{"/ip4/127.0.0.1/tcp/8601"}, Software: "trustnode/test",
-		Mono: o.clock.Mono, Size: o.size, NewKey: o.keys.Generate})
+		Mono: o.clock.Mono, Size: o.size, NewKey: o.keys.Generate, DropKey: o.keys.Delete, Witness: o.witnessSigner, Endorse: o.endorse})
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -143,6 +148,40 @@ func (o *org) start() {
 		}
 	})
 	o.t.Cleanup(o.stop)
+}
+
+func newPaper(t testing.TB) *keys.Recovery {
+	t.Helper()
+	r, err := keys.NewRecovery()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (o *org) witnessSigner(ctx context.Context, k did.PublicKey) (envelope.Signer, error) {
+	if k != o.witness {
+		return nil, self.ErrNoKey
+	}
+	return o.keys.Signer(ctx, k)
+}
+
+// endorse asks the node of another organization, as gossip does.
+func (o *org) endorse(ctx context.Context, d did.DID, line []byte) (int, []byte, error) {
+	to := o.reach[d]
+	if to == nil {
+		return 0, nil, federation.ErrUnreachable
+	}
+	proof, err := to.WitnessEntry(ctx, o.did, line)
+	switch code := fault.Of(err); {
+	case err == nil:
+		return 200, proof, nil
+	case code == fault.NotFound:
+		return 404, []byte("behind"), nil
+	case code == fault.Conflict:
+		return 409, []byte("witnessed"), nil
+	}
+	return 403, []byte("refused"), nil
 }
 
 func (o *org) size(d did.DID) uint64 {
@@ -305,7 +344,11 @@ func (o *org) didTo(to *org) {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	if _, err := to.node.Ring.Offer(o.t.Context(), o.did, log, nil); err != nil {
+	witness, err := o.node.Ring.Witness(o.t.Context(), o.did)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	if _, err := to.node.Ring.Offer(o.t.Context(), o.did, log, witness); err != nil {
 		o.t.Fatal(err)
 	}
 	if err := to.node.Rec.Recheck(o.t.Context(), o.did); err != nil {

@@ -29,8 +29,15 @@ type Config struct {
 	Mono func() time.Duration
 	// Size tells how many entries of an organization's log are held here.
 	Size func(d did.DID) uint64
-	// NewKey makes and keeps a new key of the organization in the node's own store.
-	NewKey func(ctx context.Context) (envelope.Signer, error)
+	// NewKey makes and keeps a new key of the organization in the node's own store;
+	// DropKey deletes one that was made for nothing.
+	NewKey  func(ctx context.Context) (envelope.Signer, error)
+	DropKey func(ctx context.Context, pub did.PublicKey) error
+	// Witness is the signer of a witness key of this organization, self.ErrNoKey for a
+	// key that is not one.
+	Witness func(ctx context.Context, pub did.PublicKey) (envelope.Signer, error)
+	// Endorse asks another member's node. Optional: then proofs come by hand alone.
+	Endorse Endorse
 	// Again is called when a peer has shown a number of ours above what is here: only what
 	// the peers say after that can end recovering, so they are to be asked soon. Optional.
 	Again func()
@@ -51,6 +58,8 @@ type Member struct {
 	// own is held by whoever signs or decides in this organization's name, so that
 	// key, version and numbers of one object fit each other. It is taken before mu.
 	own sync.Mutex
+	// entering is held while an entry of the own DID log moves on. Taken before own.
+	entering sync.Mutex
 	// projecting is held while events are brought into the state. Taken before own.
 	projecting sync.Mutex
 
@@ -66,20 +75,21 @@ type Member struct {
 	quorum    quorum
 	recovery  recovery
 	asked     map[did.DID]envelope.ID // by log, the agent object that Wants named last
+	refused   map[string]uint64       // entries that were not witnessed, by reason
 	pulse     chan struct{}           // closed and replaced at each change
 }
 
 var _ self.Standing = (*Member)(nil)
 
-// New loads chain, bindings and beacons of n, verifies them again, and finishes a
-// rotation that a crash interrupted. All fields of n but Standing and Peers must be set;
+// New loads chain, bindings and beacons of n, verifies them again, and goes on
+// with an entry of the own DID log that a crash interrupted. All fields of n but Standing and Peers must be set;
 // Standing is the caller's to set to the result. With other active members the node is
 // recovering until a peer confirms what it holds, and the own log is paused.
 func New(ctx context.Context, n *self.Node, cfg Config) (*Member, error) {
 	if n.Rec == nil || n.Ring == nil || n.Lib == nil || n.Clock == nil || n.Signers == nil || n.DB == nil || n.Log == nil {
 		return nil, errors.New("member: the node is not complete")
 	}
-	if cfg.Pins == nil || cfg.HostKey == nil || cfg.Mono == nil || cfg.Size == nil || cfg.NewKey == nil {
+	if cfg.Pins == nil || cfg.HostKey == nil || cfg.Mono == nil || cfg.Size == nil || cfg.NewKey == nil || cfg.DropKey == nil || cfg.Witness == nil {
 		return nil, errors.New("member: a required field of the configuration is missing")
 	}
 	if cfg.Software == "" || len(cfg.Software) > federation.MaxSoftware {
@@ -95,7 +105,7 @@ func New(ctx context.Context, n *self.Node, cfg Config) (*Member, error) {
 		cfg.Resumed = func() {}
 	}
 	m := &Member{n: n, cfg: cfg, listen: slices.Clone(cfg.Listen), bindings: map[did.DID]bound{}, beacons: map[did.DID]heard{},
-		recovery: newRecovery(), asked: map[did.DID]envelope.ID{}, pulse: make(chan struct{})}
+		recovery: newRecovery(), asked: map[did.DID]envelope.ID{}, refused: map[string]uint64{}, pulse: make(chan struct{})}
 	if err := m.load(ctx); err != nil {
 		return nil, err
 	}
@@ -103,7 +113,7 @@ func New(ctx context.Context, n *self.Node, cfg Config) (*Member, error) {
 		m.recovery.start = true
 		n.Rec.Pause(pauseStart)
 	}
-	if err := m.finishRotation(ctx); err != nil {
+	if err := m.finishEntry(ctx); err != nil {
 		return nil, err
 	}
 	return m, nil

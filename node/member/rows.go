@@ -24,7 +24,7 @@ const (
 	keyNamed   = "mn/"        // mn/<org>/<name>: namedRow, the newest agent of that name
 	keyParked  = "pk/"        // pk/<org>/<object id>: index of agent.issued, decimal
 	keyCursor  = "pc/"        // pc/<org>: cursorRow of the projection
-	keyRotate  = "rot"        // rotateRow: a rotation under way
+	keyEntry   = "rot"        // entryRow: an entry of the own DID log under way
 )
 
 // headRow says which charter is in force.
@@ -60,12 +60,41 @@ type cursorRow struct {
 	Terms   uint64 `json:"terms"`
 }
 
-// rotateRow is an entry of the own DID log that is built and not yet everywhere.
-type rotateRow struct {
-	Line    string `json:"line"` // base64url of the signed log line
-	Reason  string `json:"reason"`
-	Taint   *tInt  `json:"taint,omitempty"`
-	Version string `json:"version"`
+// entryRow is an entry of the own DID log that is built and not yet everywhere.
+type entryRow struct {
+	Event   envelope.ID     `json:"event,omitempty"` // key.rotated, once it is drafted
+	Line    string          `json:"line"`            // base64url of the signed log line
+	Made    []did.PublicKey `json:"made,omitempty"`  // keys made for it in the node's own store
+	Next    did.PublicKey   `json:"next,omitempty"`  // update key it commits to
+	Proofs  []string        `json:"proofs,omitempty"`
+	Reason  string          `json:"reason"`
+	Since   envelope.Time   `json:"since,omitempty"` // when it was committed
+	Taint   *tInt           `json:"taint,omitempty"`
+	Version string          `json:"version"`
+	Witness string          `json:"witness,omitempty"` // base64url of the witness file, once its proofs suffice
+	Witless bool            `json:"witless,omitempty"` // no witness governs it
+}
+
+// step is how far an entry has come.
+type step int
+
+const (
+	stepBuilt     step = iota + 1 // signed here, known to nobody
+	stepCommitted                 // pinned; a witness may have signed it
+	stepReady                     // its governing witnesses have signed it
+	stepActive                    // in the ring, and announced in the own log
+)
+
+func (r entryRow) step() step {
+	switch {
+	case !r.Event.IsZero():
+		return stepActive
+	case r.Witness != "" || r.Witless && !r.Since.IsZero():
+		return stepReady
+	case !r.Since.IsZero():
+		return stepCommitted
+	}
+	return stepBuilt
 }
 
 // tInt holds an index that may be zero.

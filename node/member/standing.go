@@ -32,7 +32,7 @@ func (m *Member) State(at time.Time) (federation.State, []federation.Reason, fed
 
 // view gathers what the state is computed from. The caller holds mu.
 func (m *Member) view() federation.View {
-	v := federation.View{Recovering: m.causes(), Confirmed: m.confirmed}
+	v := federation.View{Recovering: m.causes(), Confirmed: m.confirmed, Ended: m.endedDID()}
 	if m.chain.IsZero() {
 		return v
 	}
@@ -45,6 +45,12 @@ func (m *Member) view() federation.View {
 	m.observe(v)
 	v.QuorumHeld, v.SinceQuorum = m.quorum.ever, m.cfg.Mono()-m.quorum.until
 	return v
+}
+
+// endedDID tells whether the own DID is deactivated, as far as its log is announced.
+func (m *Member) endedDID() bool {
+	v, err := m.n.Ring.Head(context.Background(), m.n.Org)
+	return err == nil && v.State == did.Deactivated
 }
 
 func headOf(h charter.Head, me did.DID) *federation.Head {

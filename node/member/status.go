@@ -68,6 +68,9 @@ func (m *Member) word(r federation.Reason) string {
 		if r.Why == federation.WhyNotListed {
 			return fmt.Sprintf("charter %d does not list this organization", h.Seq)
 		}
+		if r.Why == federation.WhyEnded {
+			return "this organization has deactivated its DID: nothing is signed any more, its past still verifies"
+		}
 		return fmt.Sprintf("this organization is %s at charter %d", r.State, h.Seq)
 	case federation.UpgradeRequired:
 		return fmt.Sprintf("charter %d asks for %s: upgrade trustnode", h.Seq, strings.Join(h.NeedsUpgrade(), ", "))

@@ -60,24 +60,6 @@ type UpdateKeys interface {
 	Delete(ctx context.Context, pub did.PublicKey) error
 }
 
-// RotateInput asks for a new issuer key.
-type RotateInput struct {
-	// Update opens the store of update keys; it is called at most once.
-	Update func(ctx context.Context) (UpdateKeys, error)
-	Reason string // scheduled, compromise or lost
-	// TaintFrom is the last log index that is surely the organization's; compromise only.
-	TaintFrom *uint64
-}
-
-// Rotated says where the DID stands after a rotation.
-type Rotated struct {
-	Version string // versionId now in force
-	Kid     string // of the new issuer key
-	Event   envelope.ID
-	Index   uint64 // of key.rotated in the own log
-	Logged  bool   // false: key.rotated waits in the outbox
-}
-
 // Status is what people and programs ask of a node's place in its federation.
 type Status struct {
 	State      federation.State

@@ -225,7 +225,8 @@ func (r *Recorder) atHead(ctx context.Context, d did.DID, pub did.PublicKey) boo
 }
 
 // HeadKeys returns the keys that may sign the next head of a log, from memory; none where
-// the organization's keys are not known here.
+// the organization's keys are not known here. Of an organization that ended its DID they
+// are the last ones: they sign the head that covers its last event.
 func (r *Recorder) HeadKeys(d did.DID) []did.PublicKey { return r.headKeys(context.Background(), d) }
 
 func (r *Recorder) headKeys(ctx context.Context, d did.DID) []did.PublicKey {
@@ -234,6 +235,9 @@ func (r *Recorder) headKeys(ctx context.Context, d did.DID) []did.PublicKey {
 		return nil
 	}
 	keys, err := r.cfg.Ring.Keys(ctx, d, known[len(known)-1])
+	if err == nil && len(keys) == 0 && len(known) > 1 {
+		keys, err = r.cfg.Ring.Keys(ctx, d, known[len(known)-2])
+	}
 	if err != nil {
 		return nil
 	}

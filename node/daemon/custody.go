@@ -1,0 +1,141 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"trustnode/did"
+	"trustnode/did/didwebvh"
+	"trustnode/did/keys"
+	"trustnode/node/fault"
+	"trustnode/node/httpapi"
+	"trustnode/node/member"
+)
+
+// custody opens, for one command, the keys that the node does not hold while it runs.
+type custody struct{ n *Node }
+
+var _ httpapi.Custody = custody{}
+
+// Authority implements httpapi.Custody.
+func (c custody) Authority(ctx context.Context, a httpapi.Authority) (httpapi.Opened, error) {
+	o := httpapi.Opened{Authority: member.Authority{Wait: time.Duration(a.WaitS) * time.Second}}
+	var closers []func()
+	o.Close = func() {
+		for _, f := range closers {
+			f()
+		}
+	}
+	if a.Recovery != "" {
+		if err := c.recover(&o, a, &closers); err != nil {
+			o.Close()
+			return httpapi.Opened{}, err
+		}
+	}
+	o.Authority.Update = func(ctx context.Context) (member.UpdateKeys, error) {
+		s, err := c.updateStore(a)
+		if err != nil {
+			return nil, err
+		}
+		closers = append(closers, func() { s.Close() })
+		return s, nil
+	}
+	return o, nil
+}
+
+// recover reads the recovery key and the public part of the one that takes its place. Who
+// asks has made that one and written it down before: what a node that is killed now has
+// committed to must not be lost with its answer.
+func (c custody) recover(o *httpapi.Opened, a httpapi.Authority, closers *[]func()) error {
+	text := []byte(a.Recovery)
+	defer clear(text)
+	old, err := keys.ParseRecovery(text)
+	if err != nil {
+		return fault.Wrap(fault.Invalid, "recovery_key", err).WithHint("it begins with rec1- and was shown once, by init or by the rotation that last used it")
+	}
+	*closers = append(*closers, old.Forget)
+	next, err := did.DecodeKey(a.NextRecovery)
+	if err != nil {
+		return fault.Wrap(fault.Invalid, "next_recovery", err)
+	}
+	o.Authority.Recovery, o.Authority.NextRecovery = old.Signer(), next
+	return nil
+}
+
+// updateStore opens the store of the next update key: where the command says, else where
+// init was told, else under the data directory. With the recovery key a store that is not
+// there is made anew: it is what was lost.
+func (c custody) updateStore(a httpapi.Authority) (*keys.Store, error) {
+	place, err := c.updatePlace(a.UpdateKeys)
+	if err != nil {
+		return nil, err
+	}
+	s, err := keys.Open(place, []byte(a.Passphrase))
+	if errors.Is(err, keys.ErrAbsent) && a.Recovery != "" {
+		s, err = keys.Create(place, []byte(a.Passphrase))
+	}
+	if err == nil && a.UpdateKeys != "" {
+		if err := os.WriteFile(filepath.Join(c.n.cfg.Dir, updateFile), []byte(place+"\n"), 0o600); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
+	if errors.Is(err, keys.ErrPassphrase) || errors.Is(err, keys.ErrAbsent) || errors.Is(err, keys.ErrEmpty) {
+		return nil, fault.Wrap(fault.Unauthenticated, "update_keys", err).
+			WithHint("mount %s, and give its passphrase in TRUSTNODE_UPDATE_PASSPHRASE; if it is lost: did rotate --recovery", place)
+	}
+	return s, err
+}
+
+func (c custody) updatePlace(said string) (string, error) {
+	if said != "" {
+		return filepath.Abs(said)
+	}
+	b, err := os.ReadFile(filepath.Join(c.n.cfg.Dir, updateFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return filepath.Join(c.n.cfg.Dir, updateDir), nil
+	}
+	return string(bytes.TrimSpace(b)), err
+}
+
+// UpdatePlace implements httpapi.Custody.
+func (c custody) UpdatePlace() (place string, apart bool, err error) {
+	if place, err = c.updatePlace(""); err != nil {
+		return "", false, err
+	}
+	rel, err := filepath.Rel(c.n.cfg.Dir, place)
+	return place, err != nil || !filepath.IsLocal(rel), nil
+}
+
+// Services implements httpapi.Custody.
+func (custody) Services(domain string) []didwebvh.Service {
+	return []didwebvh.Service{lendingAt(domain)}
+}
+
+// Governance implements httpapi.Custody: it makes a new key in the store of governance
+// keys, which is made where there is none.
+func (c custody) Governance(ctx context.Context, dir, passphrase string) (did.PublicKey, error) {
+	place, err := filepath.Abs(dir)
+	if err != nil {
+		return did.PublicKey{}, err
+	}
+	s, err := keys.Open(place, []byte(passphrase))
+	if errors.Is(err, keys.ErrAbsent) {
+		s, err = keys.Create(place, []byte(passphrase))
+	}
+	if errors.Is(err, keys.ErrPassphrase) || errors.Is(err, keys.ErrEmpty) {
+		return did.PublicKey{}, fault.Wrap(fault.Unauthenticated, "governance_keys", err).WithHint("give the passphrase of %s in TRUSTNODE_GOVERNANCE_PASSPHRASE", place)
+	}
+	if err != nil {
+		return did.PublicKey{}, err
+	}
+	defer s.Close()
+	k, err := s.Generate(ctx)
+	if err != nil {
+		return did.PublicKey{}, err
+	}
+	return k.Public(), nil
+}

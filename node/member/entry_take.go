@@ -1,0 +1,262 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"trustnode/attestation"
+	"trustnode/did"
+	"trustnode/did/envelope"
+	"trustnode/did/pins"
+	"trustnode/node/fault"
+	"trustnode/node/recorder"
+	"trustnode/node/store"
+)
+
+// commitEntry pins the number of a built entry. From here no other entry of that number is
+// ever signed here, and its witnesses may be asked.
+func (m *Member) commitEntry(ctx context.Context, row entryRow) (entryRow, error) {
+	if row.step() >= stepCommitted {
+		return row, nil
+	}
+	at, err := m.now()
+	if err != nil {
+		return row, err
+	}
+	h, err := m.n.Ring.History(ctx, m.n.Org)
+	if err != nil {
+		return row, err
+	}
+	n, err := entryNumber(row.Version)
+	if err != nil {
+		return row, err
+	}
+	if err := m.cfg.Pins.Put(ctx, pins.Slot{Kind: pins.KindEntry, Key: h.SCID(), N: n}, row.Version); err != nil {
+		return row, entryTaken(err)
+	}
+	row.Since = envelope.TimeOf(at)
+	return row, m.keepEntry(ctx, row)
+}
+
+func entryNumber(version string) (uint64, error) {
+	var n uint64
+	if _, err := fmt.Sscanf(version, "%d-", &n); err != nil || n < 2 {
+		return 0, fmt.Errorf("entry under way has version %.80q", version)
+	}
+	return n, nil
+}
+
+func entryTaken(err error) error {
+	var t *pins.Taken
+	var b *pins.Below
+	if errors.As(err, &t) || errors.As(err, &b) {
+		return fault.Wrap(fault.Conflict, "already_signed", err).WithHint("another entry of that number was signed here; trustnode did show lists the head")
+	}
+	return err
+}
+
+// activate brings a ready entry into the own ring, and in one transaction makes its key
+// that of the own log and drafts key.rotated.
+func (m *Member) activate(ctx context.Context, row entryRow) (envelope.ID, error) {
+	if row.step() == stepActive {
+		return row.Event, nil
+	}
+	m.own.Lock()
+	defer m.own.Unlock()
+	line, err := row.line()
+	if err != nil {
+		return envelope.ID{}, err
+	}
+	witness, err := b64.DecodeString(row.Witness)
+	if err != nil {
+		return envelope.ID{}, fmt.Errorf("entry under way is damaged: %v", err)
+	}
+	if len(witness) == 0 {
+		witness = nil
+	}
+	if _, err := m.n.Ring.Offer(ctx, m.n.Org, append(line, '\n'), witness); err != nil {
+		return envelope.ID{}, refusal(err)
+	}
+	return m.announce(ctx, row)
+}
+
+// announce drafts key.rotated with what follows from it. The caller holds own.
+func (m *Member) announce(ctx context.Context, row entryRow) (envelope.ID, error) {
+	data, err := m.rotationOf(ctx, row)
+	if err != nil {
+		return envelope.ID{}, err
+	}
+	issuer, err := m.newIssuer(ctx, row, data.Added)
+	if err != nil {
+		return envelope.ID{}, err
+	}
+	err = m.n.DB.Update(ctx, func(tx store.Tx) error {
+		if issuer != "" {
+			if err := m.n.Rec.SetKey(tx, issuer); err != nil {
+				return err
+			}
+		}
+		event, err := m.n.Rec.Event(tx, attestation.Draft{Type: "key.rotated", Subject: m.n.Org.String(), Data: data})
+		if err != nil {
+			return err
+		}
+		row.Event = event
+		return put(tx, keyEntry, row)
+	})
+	return row.Event, err
+}
+
+// newIssuer is the kid of the issuer key that an entry brought, "" where it brought none:
+// one of the keys that were made here for it and that it lists.
+func (m *Member) newIssuer(ctx context.Context, row entryRow, added []string) (string, error) {
+	keys, err := recorder.RingOf(m.n.Ring).Keys(ctx, m.n.Org, row.Version)
+	if err != nil {
+		return "", err
+	}
+	for _, kid := range added {
+		if slices.Contains(row.Made, keys[kid]) {
+			return kid, nil
+		}
+	}
+	return "", nil
+}
+
+// rotationOf says what an entry changed, as key.rotated puts it.
+func (m *Member) rotationOf(ctx context.Context, row entryRow) (attestation.KeyRotated, error) {
+	number, err := entryNumber(row.Version)
+	if err != nil {
+		return attestation.KeyRotated{}, err
+	}
+	h, err := m.n.Ring.History(ctx, m.n.Org)
+	if err != nil {
+		return attestation.KeyRotated{}, err
+	}
+	before, ok := h.At(int(number) - 1)
+	if now, held := h.At(int(number)); !ok || !held || now.ID != row.Version {
+		return attestation.KeyRotated{}, fmt.Errorf("entry %s is not in the own DID log", row.Version)
+	}
+	versions := recorder.RingOf(m.n.Ring)
+	old, err := versions.Keys(ctx, m.n.Org, before.ID)
+	if err != nil {
+		return attestation.KeyRotated{}, err
+	}
+	fresh, err := versions.Keys(ctx, m.n.Org, row.Version)
+	if err != nil {
+		return attestation.KeyRotated{}, err
+	}
+	data := attestation.KeyRotated{Added: without(fresh, old), Did: m.n.Org, DidVersion: row.Version, Previous: before.ID, Reason: row.Reason, Retired: without(old, fresh)}
+	if row.Taint != nil {
+		data.TaintFrom = &row.Taint.From
+	}
+	return data, nil
+}
+
+// without lists the kids of a that b has not, sorted.
+func without(a, b map[string]did.PublicKey) []string {
+	out := []string{}
+	for _, kid := range slices.Sorted(maps.Keys(a)) {
+		if _, ok := b[kid]; !ok {
+			out = append(out, kid)
+		}
+	}
+	return out
+}
+
+// finish does what an active entry leaves to do, each time it is tried again: what the
+// new key has to sign at once, and the end of spent update keys.
+func (m *Member) finish(ctx context.Context, row entryRow, keys UpdateKeys) error {
+	if keys != nil {
+		if err := m.deleteSpent(ctx, keys); err != nil {
+			return err
+		}
+	}
+	if s, _ := m.n.Rec.State(); s != recorder.Open {
+		return nil // the background does the rest once the own log goes on
+	}
+	if err := m.signAnew(ctx, row); err != nil {
+		return err
+	}
+	return m.n.DB.Update(ctx, func(tx store.Tx) error { return tx.Delete([]byte(keyEntry)) })
+}
+
+// signAnew signs again what only the key before has signed: after a compromise the agent
+// objects that are not surely the organization's, and always the binding.
+func (m *Member) signAnew(ctx context.Context, row entryRow) error {
+	if _, err := m.n.Ring.Document(ctx, m.n.Org); err != nil {
+		return nil // the entry ended the DID: nothing is signed any more
+	}
+	at, err := m.now()
+	if err != nil {
+		return err
+	}
+	m.own.Lock()
+	defer m.own.Unlock()
+	var errs []error
+	if row.Taint != nil {
+		errs = append(errs, m.reissue(ctx, row.Taint.From, at))
+	}
+	return errors.Join(append(errs, m.renewBinding(ctx, at))...)
+}
+
+// reissue issues own live agents again whose agent.issued lies above an index.
+func (m *Member) reissue(ctx context.Context, above uint64, at time.Time) error {
+	list, err := m.Agents(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, a := range list {
+		if a.Revoked || !at.Before(a.NotAfter.Time()) || a.Index != 0 && a.Index <= above {
+			continue
+		}
+		if err := m.renewAgent(ctx, a, at); err != nil {
+			errs = append(errs, fmt.Errorf("agent %s: %w", a.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// deleteSpent deletes the update keys that an entry has shown: they can do nothing more.
+func (m *Member) deleteSpent(ctx context.Context, keys UpdateKeys) error {
+	h, err := m.n.Ring.History(ctx, m.n.Org)
+	if err != nil {
+		return err
+	}
+	list, err := keys.List(ctx)
+	if err != nil {
+		return err
+	}
+	for n := 1; n <= h.Len(); n++ {
+		v, _ := h.At(n)
+		for _, k := range v.Parameters.UpdateKeys {
+			if slices.Contains(list, k) {
+				if err := keys.Delete(ctx, k); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// finishEntry goes on, at a start, with an entry that needs nobody else any more.
+func (m *Member) finishEntry(ctx context.Context) error {
+	row, ok, err := m.underWay(ctx)
+	if err != nil || !ok || row.step() == stepBuilt {
+		return err
+	}
+	m.entering.Lock()
+	defer m.entering.Unlock()
+	if row, err = m.count(ctx, row); err != nil || row.step() < stepReady {
+		return err
+	}
+	if _, err := m.activate(ctx, row); err != nil {
+		return fmt.Errorf("DID log entry %s: %w", row.Version, err)
+	}
+	m.n.Log.InfoContext(ctx, "an entry of the own DID log was finished", "version", row.Version)
+	return nil
+}
