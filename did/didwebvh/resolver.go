@@ -29,7 +29,7 @@ func (Resolver) Resolve(_ context.Context, d did.DID, m did.Material, o did.Opti
 		return did.Resolution{}, &did.ResolutionError{Name: errorName(err), Err: err}
 	}
 	if !h.Names(d) {
-		return did.Resolution{}, &did.ResolutionError{Name: did.InvalidDID, Detail: "the log is of " + h.DID().String()}
+		return did.Resolution{}, &did.ResolutionError{Name: did.InvalidDID, Detail: "the log is of " + h.DID().String(), Err: did.ErrUnverified}
 	}
 	v, err := pick(h, o)
 	if err != nil {
