@@ -3,6 +3,7 @@ package resolution
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"trustnode/did"
@@ -50,8 +51,14 @@ func (s Service) Text(ctx context.Context, text string) Answer {
 }
 
 // Answer resolves r, and dereferences its fragment if it has one. A DID that is frozen has no document: the error is
-// did.Forked. One that is deactivated has none either and is no error.
-func (s Service) Answer(ctx context.Context, r Request) Answer {
+// did.Forked. One that is deactivated has none either and is no error. A panic in a function of the service becomes an
+// INTERNAL_ERROR.
+func (s Service) Answer(ctx context.Context, r Request) (a Answer) {
+	defer func() {
+		if v := recover(); v != nil {
+			a = s.refusal(ctx, r, fmt.Errorf("panic while resolving %s: %v\n%s", r.id, v, debug.Stack()))
+		}
+	}()
 	at := s.Now()
 	found, err := s.resolve(ctx, r, at)
 	if err != nil {
@@ -67,18 +74,14 @@ func (s Service) Answer(ctx context.Context, r Request) Answer {
 }
 
 // resolve calls Resolve and checks what it is told before anything of it is sent.
-func (s Service) resolve(ctx context.Context, r Request, at time.Time) (found did.Resolution, err error) {
+func (s Service) resolve(ctx context.Context, r Request, at time.Time) (did.Resolution, error) {
 	if r.id.IsZero() {
 		return did.Resolution{}, refuse(did.InvalidDID, "no DID", did.ErrSyntax)
 	}
-	defer func() {
-		if v := recover(); v != nil {
-			found, err = did.Resolution{}, fmt.Errorf("panic while resolving %s: %v", r.id, v)
-		}
-	}()
 	o := r.opts
 	o.Now = at
-	if found, err = s.Resolve(ctx, r.id, o); err != nil {
+	found, err := s.Resolve(ctx, r.id, o)
+	if err != nil {
 		return did.Resolution{}, err
 	}
 	return sound(found, r.id)
