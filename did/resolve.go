@@ -15,6 +15,11 @@ var (
 	ErrUnavailable = errors.New("source of DID material unavailable")
 )
 
+// ErrUnverified says that the material of a DID does not verify: the DID is well formed, what speaks for it is not to be
+// believed. A Resolver has it in the chain of such a refusal, so that a caller can tell it from a malformed DID, which DID
+// Resolution 1.0 calls INVALID_DID too.
+var ErrUnverified = errors.New("does not verify")
+
 // Resolver turns the bytes of one DID method into a Resolution. It is pure over its arguments: it never dials and reads
 // no clock, so what verified once verifies again. Safe for concurrent use. Errors are *ResolutionError.
 type Resolver interface {

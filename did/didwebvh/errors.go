@@ -3,6 +3,8 @@ package didwebvh
 import (
 	"errors"
 	"fmt"
+
+	"trustnode/did"
 )
 
 // Reason names the rule a log broke, for metrics and for callers that branch.
@@ -57,6 +59,9 @@ func (e *Error) Error() string {
 
 // Unwrap is the error of the document or key below, if one caused the refusal.
 func (e *Error) Unwrap() error { return e.cause }
+
+// Is makes every refusal of a log did.ErrUnverified.
+func (e *Error) Is(target error) bool { return target == did.ErrUnverified }
 
 // ErrIdentifier is wrapped by every refusal of a did:webvh identifier.
 var ErrIdentifier = errors.New("not a did:webvh identifier")

@@ -54,7 +54,7 @@ func (h History) resolve(d did.DID, o did.Options, broken error) (did.Resolution
 		return did.Resolution{}, &did.ResolutionError{Name: errorName(broken), Err: broken}
 	}
 	if !h.Names(d) {
-		return did.Resolution{}, &did.ResolutionError{Name: did.InvalidDID, Detail: "the log is of " + h.DID().String()}
+		return did.Resolution{}, &did.ResolutionError{Name: did.InvalidDID, Detail: "the log is of " + h.DID().String(), Err: did.ErrUnverified}
 	}
 	v, ok := h.pick(a, o)
 	if broken != nil && (!ok || a == byTime && v.Number == h.Len()) {
