@@ -7,8 +7,11 @@
 // A log is verified from its bytes alone. Every entry's hash and proof is
 // checked, always; where witnesses govern an entry, the log is refused without
 // a threshold of their proofs. Only Ed25519, sha2-256 and eddsa-jcs-2022 are
-// known. The package also writes a first entry and entries that rotate keys.
+// known. The package also writes an organization's own entries (the first, ones
+// that rotate keys, that move and that end the DID), a witness's proof, and the
+// witness file of an entry whose proofs were collected.
 //
 // It does not fetch, store or remember anything: which history of two a node
-// holds to is decided by did/keyring. It does not ask witnesses for proofs.
+// holds to is decided by did/keyring, and that a witness signs one entry of a
+// number by whoever keeps its pins. It does not carry proofs about.
 package didwebvh

@@ -66,8 +66,12 @@ func (e *Error) Is(target error) bool { return target == did.ErrUnverified }
 // ErrIdentifier is wrapped by every refusal of a did:webvh identifier.
 var ErrIdentifier = errors.New("not a did:webvh identifier")
 
-// ErrKey is wrapped when the key given to Rotate is not the one committed to.
+// ErrKey is wrapped when the key that is to sign an own entry is not committed to.
 var ErrKey = errors.New("the key is not among the committed update keys")
+
+// ErrReused is wrapped when a key that is to be listed was listed, committed
+// to or shown before: it may have been stolen since, and stays retired.
+var ErrReused = errors.New("the key was used before")
 
 // ReasonOf is the reason of an Error in err's chain, or 0.
 func ReasonOf(err error) Reason {

@@ -40,3 +40,42 @@ func Example() {
 	// true 2 <nil>
 	// z6Mkon3Necd6NkkyfoGoHxid2znGc59LU3K7mubaRcFbLfLX: the key is not among the committed update keys
 }
+
+// An entry that names witnesses is published with their proofs: each signs the
+// versionId, and the organization counts what came back.
+func ExampleHistory_Proofs() {
+	ctx := context.Background()
+	_, first, _ := didwebvh.Create(ctx, acme())
+	history, err := didwebvh.Verify(first, nil, day1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	line, err := didwebvh.Rotate(ctx, history, didwebvh.RotateRequest{
+		Update: u2, Next: u3.Public(), Witness: list(2, w, gov), At: day2,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var proofs [][]byte
+	for _, witness := range []seed{w, w, gov} {
+		p, err := didwebvh.SignWitness(ctx, witness, didwebvh.VersionID(line), day2)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		proofs = append(proofs, p)
+		tally, err := history.Proofs(line, proofs)
+		fmt.Println(len(tally.By), "of", tally.Need, tally.Met(), err)
+		if tally.Met() {
+			history, err = history.Extend(line, tally.Witness, day2)
+			fmt.Println("entry", history.Len(), err)
+		}
+	}
+	// Output:
+	// 1 of 2 false <nil>
+	// 1 of 2 false <nil>
+	// 2 of 2 true <nil>
+	// entry 2 <nil>
+}

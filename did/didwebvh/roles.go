@@ -1,17 +1,12 @@
 package didwebvh
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"trustnode/did"
 )
-
-// ErrReused is wrapped when a key that is to be listed was listed, committed
-// to or shown before: it may have been stolen since, and stays retired.
-var ErrReused = errors.New("the key was used before")
 
 // The service of a document that names the organization's own witness key.
 const (

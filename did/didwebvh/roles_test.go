@@ -50,7 +50,9 @@ func TestEachRoleIsReplacedAlone(t *testing.T) {
 		{"the witness key", func(r *didwebvh.RotateRequest) { r.WitnessKey = w02.Public() }, func(r *didwebvh.Roles) { r.Witness = w02.Public() }},
 		{"all three", func(r *didwebvh.RotateRequest) {
 			r.Issuer, r.Governance, r.WitnessKey = i2.Public(), gov2.Public(), w02.Public()
-		}, func(r *didwebvh.Roles) { *r = didwebvh.Roles{Issuer: i2.Public(), Governance: gov2.Public(), Witness: w02.Public()} }},
+		}, func(r *didwebvh.Roles) {
+			*r = didwebvh.Roles{Issuer: i2.Public(), Governance: gov2.Public(), Witness: w02.Public()}
+		}},
 	} {
 		h := governed(t)
 		if got := didwebvh.RolesOf(h.Head().Document); got != plain {

@@ -40,8 +40,8 @@ func VerifyPart(log, witness []byte, now time.Time) (History, error) {
 }
 
 // Extend verifies the lines that follow h, at a given time and with the
-// witness file that came along. It costs the same however long h is. The
-// witness proofs h holds already count too. Long logs are read and their proofs
+// witness file that came along. It costs the same however long h is, but for
+// one look at each witness list it had. The witness proofs h holds already count too. Long logs are read and their proofs
 // verified on as many processors as there are; what it answers does not depend
 // on their number. Every refusal is an *Error.
 func (h History) Extend(log, witness []byte, now time.Time) (History, error) {

@@ -2,6 +2,7 @@ package didwebvh_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
@@ -27,6 +28,7 @@ type forge struct {
 	parameters string
 	state      string
 	signers    []seed
+	created    string                                  // of the proofs; "" for the day of the worked example
 	proof      func(strictjson.Value) strictjson.Value // changes a proof after it is made
 }
 
@@ -65,8 +67,8 @@ func (f forge) line(t testing.TB) []byte {
 
 func (f forge) sign(t testing.TB, document []byte, s seed) strictjson.Value {
 	key := s.Public().Multikey()
-	config := fmt.Sprintf(`{"created":"2026-12-01T10:00:00Z","cryptosuite":"eddsa-jcs-2022","proofPurpose":"assertionMethod",`+
-		`"type":"DataIntegrityProof","verificationMethod":"did:key:%s#%s"}`, key, key)
+	config := fmt.Sprintf(`{"created":"%s","cryptosuite":"eddsa-jcs-2022","proofPurpose":"assertionMethod",`+
+		`"type":"DataIntegrityProof","verificationMethod":"did:key:%s#%s"}`, cmp.Or(f.created, "2026-12-01T10:00:00Z"), key, key)
 	a, b := sha256.Sum256([]byte(config)), sha256.Sum256(document)
 	p, err := strictjson.Parse([]byte(config), 2)
 	if err != nil {

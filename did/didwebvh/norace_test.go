@@ -1,0 +1,5 @@
+//go:build !race
+
+package didwebvh_test
+
+const raceDetector = false
