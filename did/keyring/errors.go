@@ -3,6 +3,7 @@ package keyring
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"trustnode/did"
 )
@@ -17,10 +18,14 @@ var (
 	ErrDeactivated = errors.New("DID is deactivated")
 	// ErrMethod: the DID's method keeps no log that could be held here.
 	ErrMethod = errors.New("DID method keeps no log here")
+	// ErrUnapproved: nobody is named who lets the DID be trusted, or who decided.
+	ErrUnapproved = errors.New("nobody approved it")
 	// ErrOtherDID: the log verifies, and is another DID's.
 	ErrOtherDID = errors.New("log is of another DID")
 	// ErrFull: the ring holds as many DIDs as it may.
 	ErrFull = fmt.Errorf("more than %d DIDs", maxPinned)
+	// ErrVersions: the did:web DID has as many versions as are kept, or bytes of them.
+	ErrVersions = fmt.Errorf("more than %d versions or %d bytes", maxSnapshots, maxWeb)
 )
 
 // Rollback says that a log is valid and ends before what is already held: its
@@ -42,8 +47,9 @@ func (e *Rollback) Error() string {
 type Fork struct {
 	DID     did.DID
 	Number  int    // of the two entries
-	Held    string // versionId of the one held first
+	Held    string // versionId of the one held first, or decided for
 	Offered string // versionId of the other one
+	Decided string // who decided for Held; empty while the fork is open
 
 	// The exact log lines: last common, held, other. A line this node no longer
 	// has is nil: Parent where the first entries differ, HeldLine where only the
@@ -51,13 +57,38 @@ type Fork struct {
 	Parent, HeldLine, OfferedLine []byte
 }
 
-// Error names both entries.
+// Error names both entries, and who decided.
 func (e *Fork) Error() string {
-	return fmt.Sprintf("two valid entries %d for %s: %s, %s", e.Number, e.DID, e.Held, e.Offered)
+	s := fmt.Sprintf("two valid entries %d for %s: %s, %s", e.Number, e.DID, e.Held, e.Offered)
+	if e.Decided != "" {
+		s += fmt.Sprintf("; %s decided for the first", e.Decided)
+	}
+	return s
 }
 
-// Is matches ErrFrozen: a fork freezes its DID.
-func (e *Fork) Is(target error) bool { return target == ErrFrozen }
+// Is matches ErrFrozen while the fork is open: it freezes its DID.
+func (e *Fork) Is(target error) bool { return target == ErrFrozen && e.Decided == "" }
+
+// Changed says that a did:web DID is served with a document that is not
+// trusted: with other keys, or by nobody who could vouch for it. The pinned one
+// stands. AcceptHead and Rotated can take the offered one.
+type Changed struct {
+	DID     did.DID
+	Held    string // version that stands
+	Offered string // id of the offered bytes
+	// What each document makes this node trust, in order: keys under
+	// assertionMethod with their end if they have one, did:key endpoints of
+	// services. HeldKeys is nil where only the pin remembers the document.
+	HeldKeys, OfferedKeys []string
+}
+
+// Error says what changed.
+func (e *Changed) Error() string {
+	if slices.Equal(e.HeldKeys, e.OfferedKeys) {
+		return fmt.Sprintf("document %s of %s did not come from its host; not trusted", e.Offered, e.DID)
+	}
+	return fmt.Sprintf("%s serves other keys than the pinned snapshot; not trusted", e.DID)
+}
 
 // Below says that the state is behind the pins, as after a restored backup:
 // the node is recovering this DID. A log that reaches the pinned version heals it.

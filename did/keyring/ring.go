@@ -2,7 +2,6 @@ package keyring
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,102 +20,82 @@ type Ring struct {
 	pins  pins.Pins
 	now   func() time.Time
 
-	// writing is held through an Offer, so that judging and storing are one
+	// writing is held through every change, so that judging and storing are one
 	// step. It is a channel of one place, for its wait obeys the context.
 	writing chan struct{}
 
-	mu   sync.RWMutex
-	held map[did.DID]*member // guarded by mu; a member is never changed once it is here
-}
-
-// member is one held DID.
-type member struct {
-	record  Record
-	history didwebvh.History
-	retired map[did.PublicKey]int // assertion key to the number of the version that removed it first
-	below   *Below                // not nil: state is behind the pins
+	mu        sync.RWMutex
+	held      map[did.DID]*member      // guarded by mu; a member is never changed once it is here
+	scids     map[string]did.DID       // guarded by mu; the did:webvh DID that a log is held under
+	confirmed map[did.DID]confirmation // guarded by mu
 }
 
 // New makes an empty ring. Load must be called once before anything else, as
-// everything is answered from what Load and Offer verified in this process.
+// everything is answered from what Load and the offers verified in this process.
 func New(store Store, p pins.Pins, now func() time.Time) *Ring {
-	return &Ring{store: store, pins: p, now: now, writing: make(chan struct{}, 1), held: map[did.DID]*member{}}
-}
-
-// Load verifies all stored logs again from their bytes. What does not verify,
-// or is behind the pins, is a *Below in the joined error; the ring is usable
-// for all other DIDs, and an Offer heals those. Another error is the store's.
-func (r *Ring) Load(ctx context.Context) error {
-	var behind []error
-	var after did.DID
-	for {
-		page, err := r.store.List(ctx, after, listPage)
-		if err != nil {
-			return err
-		}
-		for _, rec := range page {
-			m := r.restore(rec)
-			r.publish(m)
-			if m.below != nil {
-				behind = append(behind, m.below)
-			}
-			after = rec.Version.DID
-		}
-		if len(page) < listPage {
-			return errors.Join(behind...)
-		}
+	return &Ring{
+		store: store, pins: p, now: now, writing: make(chan struct{}, 1),
+		held: map[did.DID]*member{}, scids: map[string]did.DID{}, confirmed: map[did.DID]confirmation{},
 	}
 }
 
-// restore verifies one record. A clock that was set back must not refuse what
-// was verified before, so the later of the two times judges.
-func (r *Ring) restore(rec Record) *member {
-	at := r.now()
-	if rec.Version.VerifiedAt.After(at) {
-		at = rec.Version.VerifiedAt
+// lock waits for its turn to change something.
+func (r *Ring) lock(ctx context.Context) (unlock func(), err error) {
+	select {
+	case r.writing <- struct{}{}:
+		return func() { <-r.writing }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	h, err := didwebvh.Verify(rec.Log, rec.Witness, at)
-	if err == nil && (!h.Names(rec.Version.DID) || h.Head().ID != rec.Version.ID) {
-		err = fmt.Errorf("stored log is of %s at %s: %w", h.DID(), h.Head().ID, ErrOtherDID)
-	}
-	m := &member{record: rec}
-	if err == nil {
-		m.history, m.retired = h, retirements(h)
-	}
-	m.below = r.behind(rec.Version.DID, m.history, err)
-	return m
 }
 
-// behind answers what the pins know beyond the history, nil if nothing.
-func (r *Ring) behind(d did.DID, h didwebvh.History, cause error) *Below {
-	slot, value, ok := r.pins.Highest(pins.KindDID, d.String())
-	if !ok && cause == nil {
-		return nil
+// scidOf is the SCID of a did:webvh DID, which its log keeps through all its names; "" for any other.
+func scidOf(d did.DID) string {
+	if d.Method() != didwebvh.Method {
+		return ""
 	}
-	if v, has := h.At(int(slot.N)); ok && has && v.ID == value && cause == nil {
-		return nil
-	}
-	return &Below{DID: d, Held: h.Len(), Number: int(slot.N), Pinned: value, Cause: cause}
+	scid, _, _ := strings.Cut(d.ID(), ":")
+	return scid
 }
 
 func (r *Ring) publish(m *member) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.held[m.record.Version.DID] = m
+	d := m.did()
+	r.held[d] = m
+	if scid := scidOf(d); scid != "" {
+		if _, taken := r.scids[scid]; !taken {
+			r.scids[scid] = d
+		}
+	}
 }
 
-// find answers the member for d, which may be behind the pins; nil if nothing is held.
-func (r *Ring) find(d did.DID) *member {
+// of answers the member a log of d belongs to, whether or not it has that name yet; nil if nothing is held.
+func (r *Ring) of(d did.DID) *member {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.held[d]
+	if m := r.held[d]; m != nil {
+		return m
+	}
+	return r.held[r.scids[scidOf(d)]]
+}
+
+// find answers the member for d, which may be behind the pins; nil if nothing
+// is held. A name that is not in the verified log is another DID: only the
+// controller says where a DID moved.
+func (r *Ring) find(d did.DID) *member {
+	m := r.of(d)
+	if m != nil && m.did() != d && !m.history.Names(d) {
+		return nil
+	}
+	return m
 }
 
 // get answers a member that may be used. Errors: *Below, ErrAbsent.
 func (r *Ring) get(d did.DID) (*member, error) {
 	m := r.find(d)
 	if m == nil {
-		if b := r.behind(d, didwebvh.History{}, nil); b != nil {
+		if b := r.behind(d, &member{}, nil); b != nil {
 			return nil, b
 		}
 		return nil, fmt.Errorf("%s: %w", d, ErrAbsent)
@@ -127,8 +106,15 @@ func (r *Ring) get(d did.DID) (*member, error) {
 	return m, nil
 }
 
-// Head answers where d stands. Errors: ErrAbsent, *Below, ErrMethod; those of
-// didkey.Key for a did:key that is none.
+func (r *Ring) count() int {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return len(r.held)
+}
+
+// Head answers where d stands. Its DID is the name the log is held and pinned
+// under, which may be another than d after a move. Errors: ErrAbsent, *Below;
+// those of didkey.Key for a did:key that is none.
 func (r *Ring) Head(_ context.Context, d did.DID) (Version, error) {
 	if d.Method() == didkey.Method {
 		_, err := didkey.Key(d)
@@ -158,22 +144,13 @@ func (r *Ring) Document(ctx context.Context, d did.DID) (did.Document, error) {
 	if err := m.usable(); err != nil {
 		return did.Document{}, err
 	}
-	return m.history.Head().Document, nil
-}
-
-// usable refuses a member nothing new is accepted from.
-func (m *member) usable() error {
-	switch m.record.Version.State {
-	case did.Frozen:
-		return fmt.Errorf("%s, after entry %d: %w", m.record.Version.DID, m.record.Fork.Parent, ErrFrozen)
-	case did.Deactivated:
-		return fmt.Errorf("%s at %s: %w", m.record.Version.DID, m.record.Version.ID, ErrDeactivated)
-	}
-	return nil
+	return m.head().doc, nil
 }
 
 // Log answers the exact log lines after a version number, each with its
-// newline; empty if there are none, nil for a did:key. Errors: those of Head.
+// newline; empty if there are none, nil for a did:key. Of a did:web it answers
+// the newest did.json whatever the number, as each node counts for itself.
+// Errors: those of Head.
 func (r *Ring) Log(_ context.Context, d did.DID, afterVersion int) ([]byte, error) {
 	if d.Method() == didkey.Method {
 		return nil, nil
@@ -181,6 +158,9 @@ func (r *Ring) Log(_ context.Context, d did.DID, afterVersion int) ([]byte, erro
 	m, err := r.get(d)
 	if err != nil {
 		return nil, err
+	}
+	if d.Method() == webMethod {
+		return m.record.Web[len(m.record.Web)-1].Bytes, nil
 	}
 	return m.history.After(afterVersion), nil
 }
@@ -197,9 +177,10 @@ func (r *Ring) Witness(_ context.Context, d did.DID) ([]byte, error) {
 	return m.history.Witness(), nil
 }
 
-// History answers the verified history of d. Errors: those of Head, ErrMethod for a did:key.
+// History answers the verified log of d. Errors: those of Head, ErrMethod for a DID that has no log; Versions answers
+// for all that have versions.
 func (r *Ring) History(_ context.Context, d did.DID) (didwebvh.History, error) {
-	if d.Method() == didkey.Method {
+	if d.Method() != didwebvh.Method {
 		return didwebvh.History{}, fmt.Errorf("%s: %w", d, ErrMethod)
 	}
 	m, err := r.get(d)
@@ -207,15 +188,6 @@ func (r *Ring) History(_ context.Context, d did.DID) (didwebvh.History, error) {
 		return didwebvh.History{}, err
 	}
 	return m.history, nil
-}
-
-// Forked answers the two branches of d, nil if no fork is known. Errors: those of Head.
-func (r *Ring) Forked(_ context.Context, d did.DID) (*Fork, error) {
-	m, err := r.get(d)
-	if err != nil {
-		return nil, err
-	}
-	return m.fork(), nil
 }
 
 // List answers the versions of all DIDs that are held and not behind the pins, in the order of their text.

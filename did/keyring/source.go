@@ -10,22 +10,20 @@ import (
 
 	"trustnode/did"
 	"trustnode/did/didkey"
-	"trustnode/did/didwebvh"
 	"trustnode/did/envelope"
 )
 
 // retirements maps every assertion key that was listed and then not any more
 // to the number of the version that dropped it first. A key that is listed
 // again later stays retired: whoever had stolen it could have it listed.
-func retirements(h didwebvh.History) map[did.PublicKey]int {
+func retirements(versions []version) map[did.PublicKey]int {
 	out := map[did.PublicKey]int{}
 	var listed []did.PublicKey
-	for n := 1; n <= h.Len(); n++ {
-		v, _ := h.At(n)
-		now := assertionKeys(v.Document)
+	for _, v := range versions {
+		now := assertionKeys(v.doc)
 		for _, k := range listed {
 			if _, gone := out[k]; !gone && !slices.Contains(now, k) {
-				out[k] = n
+				out[k] = v.number
 			}
 		}
 		listed = now
@@ -76,7 +74,7 @@ func (r *Ring) HeadSource() envelope.KeySource {
 		} else if err != nil {
 			return refuse(envelope.ErrRetired, err)
 		}
-		return m.key(m.history.Head(), kid, r.now())
+		return m.key(m.head(), kid, r.now())
 	})
 }
 
@@ -96,66 +94,49 @@ func (r *Ring) AtSource(version string) envelope.KeySource {
 		if err != nil {
 			return refuse(envelope.ErrPending, err)
 		}
-		if v.Parameters.Deactivated {
-			return refuse(envelope.ErrRetired, fmt.Errorf("%s at %s: %w", signer, v.ID, ErrDeactivated))
+		if v.ended {
+			return refuse(envelope.ErrRetired, fmt.Errorf("%s at %s: %w", signer, v.id, ErrDeactivated))
 		}
 		return m.key(v, kid, r.now())
 	})
 }
 
-// version answers one version that counts. Errors: ErrUnknownVersion, ErrFrozen, those of get.
-func (r *Ring) version(d did.DID, version string) (*member, didwebvh.Version, error) {
-	m, err := r.get(d)
-	if err != nil {
-		return nil, didwebvh.Version{}, err
-	}
-	v, ok := m.history.ByID(version)
-	if !ok {
-		return nil, didwebvh.Version{}, fmt.Errorf("%s of %s: %w", version, d, ErrUnknownVersion)
-	}
-	if f := m.record.Fork; f != nil && v.Number > f.Parent {
-		return nil, didwebvh.Version{}, fmt.Errorf("%s of %s: %w", version, d, ErrFrozen)
-	}
-	return m, v, nil
-}
-
 // key answers the key a version lists, for something signed there.
-func (m *member) key(v didwebvh.Version, kid string, now time.Time) (did.Key, error) {
-	k, err := v.Document.KeyAt(kid, did.AssertionMethod, now)
+func (m *member) key(v version, kid string, now time.Time) (did.Key, error) {
+	k, err := v.doc.KeyAt(kid, did.AssertionMethod, now)
 	if err != nil {
 		return did.Key{}, m.absence(v, kid, err)
 	}
 	if k.Algorithm() != did.Ed25519 {
-		return refuse(envelope.ErrUnknownKey, fmt.Errorf("%s of %s is no Ed25519 key", kid, m.record.Version.DID))
+		return refuse(envelope.ErrUnknownKey, fmt.Errorf("%s of %s is no Ed25519 key", kid, m.did()))
 	}
-	if gone, ok := m.retired[k]; ok && gone <= v.Number {
+	if gone, ok := m.retired[k]; ok && gone <= v.number {
 		return did.Key{}, m.left(kid, gone)
 	}
-	return did.Key{Public: k, Version: v.ID}, nil
+	return did.Key{Public: k, Version: v.id}, nil
 }
 
 func (m *member) left(kid string, entry int) error {
-	return &refusal{envelope.ErrRetired, fmt.Errorf("%s left the document of %s in entry %d", kid, m.record.Version.DID, entry)}
+	return &refusal{envelope.ErrRetired, fmt.Errorf("%s left the document of %s in entry %d", kid, m.did(), entry)}
 }
 
 // absence tells a key that another version lists from one that none does, and from one that ended by itself.
-func (m *member) absence(at didwebvh.Version, kid string, err error) error {
-	d := m.record.Version.DID
+func (m *member) absence(at version, kid string, err error) error {
+	d := m.did()
 	if errors.Is(err, did.ErrUnusable) {
-		return &refusal{envelope.ErrRetired, fmt.Errorf("%s at %s: %w", d, at.ID, err)}
+		return &refusal{envelope.ErrRetired, fmt.Errorf("%s at %s: %w", d, at.id, err)}
 	}
-	for n := m.history.Len(); n > 0; n-- {
-		v, _ := m.history.At(n)
-		k, err := v.Document.Key(kid, did.AssertionMethod)
+	for _, v := range slices.Backward(m.versions) {
+		k, err := v.doc.Key(kid, did.AssertionMethod)
 		if err != nil {
 			continue
 		}
-		if gone, ok := m.retired[k]; ok && gone <= at.Number {
+		if gone, ok := m.retired[k]; ok && gone <= at.number {
 			return m.left(kid, gone)
 		}
-		return &refusal{envelope.ErrRetired, fmt.Errorf("%s is listed by %s at %s, not at %s", kid, d, v.ID, at.ID)}
+		return &refusal{envelope.ErrRetired, fmt.Errorf("%s is listed by %s at %s, not at %s", kid, d, v.id, at.id)}
 	}
-	return &refusal{envelope.ErrUnknownKey, fmt.Errorf("%s at %s: %w", d, at.ID, err)}
+	return &refusal{envelope.ErrUnknownKey, fmt.Errorf("%s at %s: %w", d, at.id, err)}
 }
 
 // staticKey answers the key a did:key is.
@@ -176,59 +157,4 @@ func staticVersion(d did.DID, version string) error {
 		return fmt.Errorf("%s of %s: %w", version, d, ErrUnknownVersion)
 	}
 	return nil
-}
-
-// At answers the assertion keys of d at a version, retired ones left out.
-// Errors: ErrUnknownVersion (also for a DID that is not held), ErrFrozen for a
-// version past a fork, ErrDeactivated for the version that ends the DID, *Below.
-func (r *Ring) At(d did.DID, version string) ([]did.PublicKey, error) {
-	if d.Method() == didkey.Method {
-		if err := staticVersion(d, version); err != nil {
-			return nil, err
-		}
-		k, err := didkey.Key(d)
-		if err != nil || k.Algorithm() != did.Ed25519 {
-			return nil, err
-		}
-		return []did.PublicKey{k}, nil
-	}
-	m, v, err := r.version(d, version)
-	if errors.Is(err, ErrAbsent) {
-		return nil, fmt.Errorf("%w: %w", ErrUnknownVersion, err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if v.Parameters.Deactivated {
-		return nil, fmt.Errorf("%s at %s: %w", d, v.ID, ErrDeactivated)
-	}
-	var out []did.PublicKey
-	for _, id := range v.Document.Listed(did.AssertionMethod) {
-		kid := strings.TrimPrefix(id, v.Document.ID().String()+"#")
-		if k, err := v.Document.Key(kid, did.AssertionMethod); err == nil && k.Algorithm() == did.Ed25519 {
-			if gone, ok := m.retired[k]; !ok || gone > v.Number {
-				out = append(out, k)
-			}
-		}
-	}
-	return out, nil
-}
-
-// Extends reports whether version newer of d is version older or comes after
-// it. Errors: those of At, for either version.
-func (r *Ring) Extends(d did.DID, older, newer string) (bool, error) {
-	if d.Method() == didkey.Method {
-		return true, errors.Join(staticVersion(d, older), staticVersion(d, newer))
-	}
-	_, a, err := r.version(d, older)
-	if err == nil {
-		var b didwebvh.Version
-		if _, b, err = r.version(d, newer); err == nil {
-			return a.Number <= b.Number, nil
-		}
-	}
-	if errors.Is(err, ErrAbsent) {
-		err = fmt.Errorf("%w: %w", ErrUnknownVersion, err)
-	}
-	return false, err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"trustnode/did"
+	"trustnode/did/envelope"
 )
 
 // Errors of a Store.
@@ -24,7 +25,7 @@ var (
 type Version struct {
 	DID        did.DID
 	Number     int    // from 1; 0 for a self-contained method
-	ID         string // versionId, or did.StaticVersion
+	ID         string // versionId, the id of a did:web document's bytes, or did.StaticVersion
 	State      did.State
 	VerifiedAt time.Time // when its bytes were verified first; zero for a self-contained method
 }
@@ -34,30 +35,57 @@ func (v Version) Same(o Version) bool {
 	return v.DID == o.DID && v.Number == o.Number && v.ID == o.ID && v.State == o.State
 }
 
-// Branch is the other side of a fork: lines that verify, and differ from the
-// held ones right after the version Parent.
+// Branch is lines that verify and are not accepted: they differ from the held
+// ones right after the version Parent, or go on after all of them while a fork
+// is open.
 type Branch struct {
 	Parent  int // number of the last common version, 0 if there is none
 	Lines   []byte
 	Witness []byte
+	Decided string // who decided against the branch, a charter's id or an operator's act; empty while it is open
 }
+
+func (b Branch) clone() Branch {
+	b.Lines, b.Witness = bytes.Clone(b.Lines), bytes.Clone(b.Witness)
+	return b
+}
+
+// Snapshot is one document of a did:web DID, exactly as it was served.
+type Snapshot struct {
+	Number     int       // from 1; 0 for one that is not trusted
+	Bytes      []byte    // did.json
+	ApprovedBy string    // who let it be trusted; empty for a new document with the same keys
+	FetchedAt  time.Time // whole seconds
+	SPKI       string    // of the TLS key it was fetched under; empty where it came otherwise
+}
+
+// ID is the version a snapshot is: the id of its bytes.
+func (s Snapshot) ID() string { return envelope.IDOf(s.Bytes).String() }
 
 // Record is what is kept of one DID: the bytes everything else follows from.
 type Record struct {
-	Version Version
-	Log     []byte
-	Witness []byte  // nil if no entry had to be witnessed
-	Fork    *Branch // nil without a fork
+	Version  Version
+	Log      []byte     // of did:webvh
+	Witness  []byte     // nil if no entry had to be witnessed
+	Branches []Branch   // nil without a fork
+	Web      []Snapshot // of did:web: the trusted ones, oldest first
+	Offered  []Snapshot // of did:web: seen and not trusted, oldest first
 }
 
 func (r Record) clone() Record {
 	r.Log, r.Witness = bytes.Clone(r.Log), bytes.Clone(r.Witness)
-	if r.Fork != nil {
-		f := *r.Fork
-		f.Lines, f.Witness = bytes.Clone(f.Lines), bytes.Clone(f.Witness)
-		r.Fork = &f
-	}
+	r.Branches = cloned(r.Branches, Branch.clone)
+	snapshot := func(s Snapshot) Snapshot { s.Bytes = bytes.Clone(s.Bytes); return s }
+	r.Web, r.Offered = cloned(r.Web, snapshot), cloned(r.Offered, snapshot)
 	return r
+}
+
+func cloned[T any](list []T, clone func(T) T) []T {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i] = clone(list[i])
+	}
+	return list
 }
 
 // Store keeps the records. Implementations are safe for concurrent use, hand

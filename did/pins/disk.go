@@ -22,8 +22,9 @@ func (f *File) write(lines []pin) error {
 		}
 	}
 	var b []byte
-	for _, p := range lines {
-		b = p.appendTo(b)
+	for i := range lines {
+		lines[i].line = f.rows + uint64(i) + 1
+		b = lines[i].appendTo(b)
 	}
 	// After a failed write or fsync nobody knows what the disk holds, and a second fsync may report success for
 	// bytes that were dropped. The next write therefore starts with a new file made from what is known.
@@ -36,13 +37,18 @@ func (f *File) write(lines []pin) error {
 	}
 	f.torn = false
 	f.size += int64(len(b))
+	f.rows += uint64(len(lines))
 	return nil
 }
 
 // rewrite replaces the file by one with the newest line of each kind and key. At every moment the path names a whole
 // file: the old one until the rename, the new one after it. The caller holds disk.
 func (f *File) rewrite() error {
-	b := f.newest()
+	lines := f.newest()
+	var b []byte
+	for _, p := range lines {
+		b = p.appendTo(b)
+	}
 	next, err := os.OpenFile(tempOf(f.path), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("pins: %w", err)
@@ -53,7 +59,8 @@ func (f *File) rewrite() error {
 		return err
 	}
 	f.f.Close()
-	f.f, f.size, f.at, f.torn = next, int64(len(b)), rewriteAt(int64(len(b))), false
+	f.f, f.size, f.rows, f.at, f.torn = next, int64(len(b)), uint64(len(lines)), rewriteAt(int64(len(b))), false
+	f.renumber(lines)
 	return nil
 }
 
@@ -72,8 +79,8 @@ func (f *File) replace(next *os.File, b []byte) error {
 	return syncDir(filepath.Dir(f.path))
 }
 
-// newest returns the newest line of each kind and key, by kind and key.
-func (f *File) newest() []byte {
+// newest returns the newest pin of each kind and key, by kind and key.
+func (f *File) newest() []pin {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	lines := make([]pin, 0, len(f.heads))
@@ -86,11 +93,18 @@ func (f *File) newest() []byte {
 		}
 		return strings.Compare(a.slot.Key, b.slot.Key)
 	})
-	var b []byte
-	for _, p := range lines {
-		b = p.appendTo(b)
+	return lines
+}
+
+// renumber notes where the pins stand in the file that was just rewritten. The caller holds disk, so heads has not
+// changed since they were taken from it.
+func (f *File) renumber(lines []pin) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, p := range lines {
+		p.line = uint64(i) + 1
+		f.heads[p.place()] = p
 	}
-	return b
 }
 
 func syncDir(dir string) error {

@@ -25,9 +25,10 @@ type File struct {
 
 	disk chan struct{} // holding its one token is the right to write; guards the fields below
 	f    *os.File
-	size int64 // bytes of f that are durable lines
-	at   int64 // size at which the file is rewritten
-	torn bool  // a write failed: what lies after size, or f itself, is not to be relied on
+	size int64  // bytes of f that are durable lines
+	rows uint64 // how many lines those are
+	at   int64  // size at which the file is rewritten
+	torn bool   // a write failed: what lies after size, or f itself, is not to be relied on
 
 	testingOnlySync func(*os.File) error // replaces fsync of the file
 }
@@ -58,7 +59,7 @@ func Open(path string, now func() time.Time) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pins: %w", err)
 	}
-	heads, size, err := load(f)
+	heads, size, rows, err := load(f)
 	if err == nil {
 		err = syncDir(filepath.Dir(path))
 	}
@@ -68,38 +69,38 @@ func Open(path string, now func() time.Time) (*File, error) {
 	}
 	return &File{
 		path: path, now: now, f: f, heads: heads, staged: make(map[place]staged),
-		disk: make(chan struct{}, 1), size: size, at: rewriteAt(0),
+		disk: make(chan struct{}, 1), size: size, rows: rows, at: rewriteAt(0),
 		testingOnlySync: (*os.File).Sync,
 	}, nil
 }
 
 // load reads the lines of f and cuts off a torn one, so that the next line does not grow onto it.
-func load(f *os.File) (map[place]pin, int64, error) {
+func load(f *os.File) (map[place]pin, int64, uint64, error) {
 	b, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
 	if err != nil {
-		return nil, 0, fmt.Errorf("pins: %w", err)
+		return nil, 0, 0, fmt.Errorf("pins: %w", err)
 	}
 	if len(b) > MaxFile {
-		return nil, 0, fmt.Errorf("%w: more than %d bytes", ErrCorrupt, MaxFile)
+		return nil, 0, 0, fmt.Errorf("%w: more than %d bytes", ErrCorrupt, MaxFile)
 	}
 	lines, good, err := parseFile(b)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, 0, err
 	}
 	heads, err := fold(lines)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, 0, err
 	}
 	if good < len(b) {
 		if err := f.Truncate(int64(good)); err != nil {
-			return nil, 0, fmt.Errorf("pins: %w", err)
+			return nil, 0, 0, fmt.Errorf("pins: %w", err)
 		}
 	}
 	// What was read may be in the page cache only, left there by a process that died before its fsync.
 	if err := f.Sync(); err != nil {
-		return nil, 0, fmt.Errorf("pins: %w", err)
+		return nil, 0, 0, fmt.Errorf("pins: %w", err)
 	}
-	return heads, int64(good), nil
+	return heads, int64(good), uint64(len(lines)), nil
 }
 
 // Put implements Pins. ctx is looked at once, at the start: what is written cannot be taken back.
@@ -121,6 +122,13 @@ func (f *File) Highest(k Kind, key string) (Slot, string, bool) {
 	defer f.mu.Unlock()
 	p, ok := f.heads[place{k, key}]
 	return p.slot, p.value, ok
+}
+
+// Line implements Pins.
+func (f *File) Line(k Kind, key string) uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.heads[place{k, key}].line
 }
 
 // Close waits for Puts under way and closes the file. Later Puts return ErrClosed; Highest goes on answering.
@@ -145,7 +153,7 @@ func (f *File) put(ctx context.Context, s Slot, value string, move bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	p := pin{s, value, f.now().UTC().Truncate(time.Second)}
+	p := pin{slot: s, value: value, at: f.now().UTC().Truncate(time.Second)}
 	if err := p.check(); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -326,4 +327,46 @@ func BenchmarkPut(b *testing.B) {
 			f.Sync()
 		}
 	})
+}
+
+// TestLineOfAPin: the number a person is told is the line of the file that holds the pin, across restarts, failed writes
+// and rewrites.
+func TestLineOfAPin(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pins")
+	f := openFile(t, path)
+	check := func(when string) {
+		t.Helper()
+		file, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(string(file), "\n")
+		for at, p := range f.heads {
+			n := f.Line(at.kind, at.key)
+			if n == 0 || n > uint64(len(lines)) || lines[n-1]+"\n" != string(p.appendTo(nil)) {
+				t.Errorf("%s: %s %s is said to be in line %d", when, at.kind, at.key, n)
+			}
+		}
+	}
+	if n := f.Line(KindLog, "a"); n != 0 {
+		t.Errorf("line %d for what is not pinned", n)
+	}
+	put(t, f, KindLog, "b", 1, "x")
+	put(t, f, KindDID, "a", 1, "x")
+	put(t, f, KindLog, "b", 2, "y")
+	check("after three lines")
+	if n := f.Line(KindLog, "b"); n != 3 {
+		t.Errorf("line %d, want 3", n)
+	}
+	f.testingOnlySync = func(*os.File) error { return errors.New("disk") }
+	if err := f.Put(t.Context(), Slot{KindLog, "c", 1}, "x"); err == nil {
+		t.Fatal("a failed sync was acknowledged")
+	}
+	f.testingOnlySync = (*os.File).Sync
+	put(t, f, KindLog, "d", 1, "x")
+	check("after a rewrite")
+	f.Close()
+	f = openFile(t, path)
+	put(t, f, KindLog, "e", 1, "x")
+	check("after a restart")
 }

@@ -24,6 +24,7 @@ type pin struct {
 	slot  Slot
 	value string
 	at    time.Time // whole seconds, UTC
+	line  uint64    // where it stands in the file, from 1; 0 before it is written
 }
 
 func (p pin) place() place { return place{p.slot.Kind, p.slot.Key} }
@@ -89,7 +90,7 @@ func parseLine(line []byte) (pin, error) {
 	if err != nil {
 		return pin{}, fmt.Errorf("time is not of the form %s", timeForm)
 	}
-	p := pin{Slot{kind, fields[1], n}, fields[3], at}
+	p := pin{slot: Slot{kind, fields[1], n}, value: fields[3], at: at}
 	if err := p.check(); err != nil {
 		return pin{}, err
 	}

@@ -28,8 +28,8 @@ func TestGoldenLines(t *testing.T) {
 		pin  pin
 		want string
 	}{
-		{"the head of a DID log", pin{Slot{KindDID, goldenD, 2}, "2-QmRCpJ1PuyZbtPNtd68dAS1ry9eX2zC1iLWXQczwnw77eR", at("2026-12-15T09:00:04Z")}, goldenDID},
-		{"a head of the own log", pin{Slot{KindLog, goldenD, 4}, "zQmaEytmdopGDUzJt6uFskK2c9vPhNX7nPiDDNy5UAAZyCJ", at("2026-12-15T09:00:05Z")}, goldenLog},
+		{"the head of a DID log", pin{slot: Slot{KindDID, goldenD, 2}, value: "2-QmRCpJ1PuyZbtPNtd68dAS1ry9eX2zC1iLWXQczwnw77eR", at: at("2026-12-15T09:00:04Z")}, goldenDID},
+		{"a head of the own log", pin{slot: Slot{KindLog, goldenD, 4}, value: "zQmaEytmdopGDUzJt6uFskK2c9vPhNX7nPiDDNy5UAAZyCJ", at: at("2026-12-15T09:00:05Z")}, goldenLog},
 	}
 	for _, c := range cases {
 		if got := string(c.pin.appendTo(nil)); got != c.want+"\n" {

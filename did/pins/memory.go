@@ -43,6 +43,9 @@ func (m *memory) put(ctx context.Context, p pin, move bool) error {
 	return err
 }
 
+// Line implements Pins: there is no file.
+func (m *memory) Line(Kind, string) uint64 { return 0 }
+
 func (m *memory) Highest(k Kind, key string) (Slot, string, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

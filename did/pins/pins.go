@@ -85,4 +85,8 @@ type Pins interface {
 
 	// Highest returns the slot with the greatest N pinned durably for k and key, and its value; false if there is none.
 	Highest(k Kind, key string) (Slot, string, bool)
+
+	// Line returns where the pin that Highest answers stands in the file, counted from 1, so that a person finds it; 0
+	// where there is none or no file. A rewrite of the file changes it.
+	Line(k Kind, key string) uint64
 }

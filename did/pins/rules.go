@@ -42,6 +42,7 @@ func fold(lines []pin) (map[place]pin, error) {
 		if _, err := judge(cur, ok, p, p.slot.Kind.movable()); err != nil {
 			return nil, &CorruptError{Line: i + 1, What: err.Error()}
 		}
+		p.line = uint64(i) + 1
 		heads[p.place()] = p
 	}
 	return heads, nil

@@ -48,11 +48,12 @@ func (a identities) Offer(ctx context.Context, d did.DID, _ uint64, log, witness
 	var bad *didwebvh.Error
 	var fork *keyring.Fork
 	var back *keyring.Rollback
+	var changed *keyring.Changed
 	switch {
 	case err == nil && res.Advanced:
 		a.moved(ctx, d)
 		return gossip.Taken, nil
-	case err == nil, errors.As(err, &back):
+	case err == nil, errors.As(err, &back), errors.As(err, &changed): // a did.json from a peer proves nothing, and blames nobody
 		return gossip.Held, nil
 	case errors.As(err, &fork):
 		return gossip.Forked, nil

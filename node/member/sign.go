@@ -144,7 +144,7 @@ func codeOf(s federation.State) fault.Code {
 // held here: its key may be the one a thief has.
 func (m *Member) freshHeads(ctx context.Context, draft charter.Head) error {
 	for _, r := range draft.ActiveMembers() {
-		if f, err := m.n.Ring.Forked(ctx, r.DID); err == nil && f != nil {
+		if f, err := m.n.Ring.Forked(ctx, r.DID); err == nil && f != nil && f.Decided == "" {
 			return refusal(f)
 		}
 		held, err := m.versionOf(ctx, r.DID)

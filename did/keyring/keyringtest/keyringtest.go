@@ -27,6 +27,7 @@ func Run(t *testing.T, open func(t *testing.T) keyring.Store) {
 		"records are listed in order, page by page":             pages,
 		"what is handed out is a copy":                          copies,
 		"a cancelled context writes nothing":                    cancelled,
+		"the largest record comes back, grown or replaced":      large,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
@@ -58,11 +59,27 @@ func roundTrip(t *testing.T, s keyring.Store) {
 	want := record(1, 3)
 	want.Witness = []byte("[]")
 	want.Version.State = did.Frozen
-	want.Fork = &keyring.Branch{Parent: 2, Lines: []byte("other\n"), Witness: []byte("[1]")}
+	want.Branches = []keyring.Branch{
+		{Parent: 2, Lines: []byte("other\n"), Witness: []byte("[1]")},
+		{Parent: 1, Lines: []byte("lost\n"), Decided: "zQmCharter"},
+	}
 	must(t, s.Advance(t.Context(), keyring.Version{}, want))
 	got, err := s.Load(t.Context(), subject(1))
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("got %+v, %v, want %+v", got, err, want)
+	}
+	web := record(3, 2)
+	web.Log = nil
+	at := time.Date(2026, 12, 1, 10, 0, 0, 0, time.UTC)
+	web.Web = []keyring.Snapshot{
+		{Number: 1, Bytes: []byte("{}"), ApprovedBy: "join", FetchedAt: at, SPKI: "ab12"},
+		{Number: 2, Bytes: []byte("{ }"), FetchedAt: at.Add(time.Hour)},
+	}
+	web.Offered = []keyring.Snapshot{{Bytes: []byte("[]"), FetchedAt: at}}
+	must(t, s.Advance(t.Context(), keyring.Version{}, web))
+	got, err = s.Load(t.Context(), subject(3))
+	if err != nil || !reflect.DeepEqual(got, web) {
+		t.Fatalf("got %+v, %v, want %+v", got, err, web)
 	}
 	plain := record(2, 1)
 	must(t, s.Advance(t.Context(), keyring.Version{}, plain))
@@ -159,16 +176,56 @@ func pages(t *testing.T, s keyring.Store) {
 }
 
 func copies(t *testing.T, s keyring.Store) {
-	given := record(1, 1)
+	whole := func() keyring.Record {
+		r := record(1, 1)
+		r.Branches = []keyring.Branch{{Lines: []byte("other\n")}}
+		r.Web = []keyring.Snapshot{{Number: 1, Bytes: []byte("{}"), FetchedAt: time.Unix(5, 0).UTC()}}
+		return r
+	}
+	given := whole()
 	must(t, s.Advance(t.Context(), keyring.Version{}, given))
 	given.Log[0] ^= 1
+	given.Branches[0].Lines[0] ^= 1
+	given.Web[0].Bytes[0] ^= 1
 	got, err := s.Load(t.Context(), subject(1))
 	must(t, err)
 	got.Log[1] ^= 1
+	got.Branches[0].Lines[1] ^= 1
+	got.Web[0].Bytes[1] ^= 1
 	listed, err := s.List(t.Context(), did.DID{}, 1)
 	must(t, err)
-	if !reflect.DeepEqual(listed, []keyring.Record{record(1, 1)}) {
+	if !reflect.DeepEqual(listed, []keyring.Record{whole()}) {
 		t.Fatalf("got %+v, want the record as it was written", listed)
+	}
+}
+
+// large holds what may be kept of one DID at most: a log of 8 MiB, a witness file of 1 MiB and branches of 16 MiB.
+func large(t *testing.T, s keyring.Store) {
+	log := make([]byte, 8<<20)
+	for i := range log {
+		log[i] = byte(i>>20) ^ byte(i*7) ^ byte(i>>9)
+	}
+	prev := keyring.Version{}
+	for n, size := range []int{100, 3 << 20, 8 << 20, 8 << 20, 100} {
+		r := record(1, n+1)
+		r.Log = bytes.Clone(log[:size])
+		if n == 3 {
+			r.Witness = bytes.Repeat([]byte("w"), 1<<20)
+			r.Branches = []keyring.Branch{{Parent: 1, Lines: log}, {Parent: 2, Lines: log, Decided: "x"}}
+		}
+		must(t, s.Advance(t.Context(), prev, r))
+		got, err := s.Load(t.Context(), subject(1))
+		if err != nil || !reflect.DeepEqual(got, r) {
+			t.Fatalf("record %d did not come back: %v", n, err)
+		}
+		listed, err := s.List(t.Context(), did.DID{}, 10)
+		if err != nil || len(listed) != 1 || !reflect.DeepEqual(listed[0], r) {
+			t.Fatalf("record %d is not listed: %v", n, err)
+		}
+		prev = r.Version
+	}
+	if err := s.Advance(t.Context(), keyring.Version{}, record(1, 9)); !errors.Is(err, keyring.ErrConflict) {
+		t.Errorf("from none: got %v, want ErrConflict", err)
 	}
 }
 

@@ -1,0 +1,187 @@
+package keyring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"trustnode/did"
+	"trustnode/did/didkey"
+	"trustnode/did/didwebvh"
+)
+
+// version is one trusted document of a DID, whatever its method.
+type version struct {
+	number int
+	id     string
+	time   time.Time // versionTime, or when the snapshot was fetched
+	doc    did.Document
+	ended  bool // it ends the DID
+}
+
+func versionsOf(h didwebvh.History) []version {
+	out := make([]version, h.Len())
+	for i := range out {
+		v, _ := h.At(i + 1)
+		out[i] = version{v.Number, v.ID, v.Time, v.Document, v.Parameters.Deactivated}
+	}
+	return out
+}
+
+// member is one held DID.
+type member struct {
+	record   Record
+	history  didwebvh.History // of did:webvh
+	versions []version        // in ascending order; empty if none could be verified
+	retired  map[did.PublicKey]int
+	below    *Below // not nil: state is behind the pins
+}
+
+// logged is the member that a verified log makes, without a record of its own yet.
+func logged(h didwebvh.History) *member {
+	m := &member{record: Record{Log: h.Log(), Witness: h.Witness()}, history: h, versions: versionsOf(h)}
+	m.retired = retirements(m.versions)
+	return m
+}
+
+func (m *member) did() did.DID { return m.record.Version.DID }
+
+// head is the newest version, the zero one if there is none.
+func (m *member) head() version {
+	if len(m.versions) == 0 {
+		return version{}
+	}
+	return m.versions[len(m.versions)-1]
+}
+
+func (m *member) byID(id string) (version, bool) {
+	i := slices.IndexFunc(m.versions, func(v version) bool { return v.id == id })
+	if i < 0 {
+		return version{}, false
+	}
+	return m.versions[i], true
+}
+
+// counts is the number of the last version that counts: the last before an open fork, or the head.
+func (m *member) counts() int {
+	if b, ok := m.open(); ok {
+		return b.Parent
+	}
+	return m.head().number
+}
+
+// usable refuses a member nothing new is accepted from.
+func (m *member) usable() error {
+	switch m.record.Version.State {
+	case did.Frozen:
+		return fmt.Errorf("%s, after entry %d: %w", m.did(), m.counts(), ErrFrozen)
+	case did.Deactivated:
+		return fmt.Errorf("%s at %s: %w", m.did(), m.record.Version.ID, ErrDeactivated)
+	}
+	return nil
+}
+
+// version answers one version that counts. Errors: ErrUnknownVersion, ErrFrozen, those of get.
+func (r *Ring) version(d did.DID, id string) (*member, version, error) {
+	m, err := r.get(d)
+	if err != nil {
+		return nil, version{}, err
+	}
+	v, ok := m.byID(id)
+	if !ok {
+		return nil, version{}, fmt.Errorf("%s of %s: %w", id, d, ErrUnknownVersion)
+	}
+	if v.number > m.counts() {
+		return nil, version{}, fmt.Errorf("%s of %s: %w", id, d, ErrFrozen)
+	}
+	return m, v, nil
+}
+
+// At answers the assertion keys of d at a version, retired ones left out.
+// Errors: ErrUnknownVersion (also for a DID that is not held), ErrFrozen for a
+// version past a fork, ErrDeactivated for the version that ends the DID, *Below.
+func (r *Ring) At(d did.DID, version string) ([]did.PublicKey, error) {
+	if d.Method() == didkey.Method {
+		if err := staticVersion(d, version); err != nil {
+			return nil, err
+		}
+		k, err := didkey.Key(d)
+		if err != nil || k.Algorithm() != did.Ed25519 {
+			return nil, err
+		}
+		return []did.PublicKey{k}, nil
+	}
+	m, v, err := r.version(d, version)
+	if errors.Is(err, ErrAbsent) {
+		return nil, fmt.Errorf("%w: %w", ErrUnknownVersion, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if v.ended {
+		return nil, fmt.Errorf("%s at %s: %w", d, v.id, ErrDeactivated)
+	}
+	return m.keys(v), nil
+}
+
+// keys answers the keys a version lists that were not retired by then.
+func (m *member) keys(v version) []did.PublicKey {
+	var out []did.PublicKey
+	for _, id := range v.doc.Listed(did.AssertionMethod) {
+		kid := strings.TrimPrefix(id, v.doc.ID().String()+"#")
+		if k, err := v.doc.Key(kid, did.AssertionMethod); err == nil && k.Algorithm() == did.Ed25519 {
+			if gone, ok := m.retired[k]; !ok || gone > v.number {
+				out = append(out, k)
+			}
+		}
+	}
+	return out
+}
+
+// Extends reports whether version newer of d is version older or comes after
+// it. Errors: those of At, for either version.
+func (r *Ring) Extends(d did.DID, older, newer string) (bool, error) {
+	if d.Method() == didkey.Method {
+		return true, errors.Join(staticVersion(d, older), staticVersion(d, newer))
+	}
+	_, a, err := r.version(d, older)
+	if err == nil {
+		var b version
+		if _, b, err = r.version(d, newer); err == nil {
+			return a.number <= b.number, nil
+		}
+	}
+	if errors.Is(err, ErrAbsent) {
+		err = fmt.Errorf("%w: %w", ErrUnknownVersion, err)
+	}
+	return false, err
+}
+
+// Listing is one trusted version of a DID, as people are shown it.
+type Listing struct {
+	Number   int
+	ID       string
+	Time     time.Time // versionTime as the controller claims it; for did:web, when it was fetched
+	Document did.Document
+	Keys     []did.PublicKey // under assertionMethod, retired ones left out
+	Counts   bool            // false past an open fork
+}
+
+// Versions answers all trusted versions of d, the oldest first. Errors: those of Head, ErrMethod for a did:key.
+func (r *Ring) Versions(_ context.Context, d did.DID) ([]Listing, error) {
+	if d.Method() == didkey.Method {
+		return nil, fmt.Errorf("%s: %w", d, ErrMethod)
+	}
+	m, err := r.get(d)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Listing, len(m.versions))
+	for i, v := range m.versions {
+		out[i] = Listing{v.number, v.id, v.time, v.doc, m.keys(v), v.number <= m.counts()}
+	}
+	return out, nil
+}
