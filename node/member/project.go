@@ -112,9 +112,9 @@ func unsettled(all []history.Term, had cursorRow, parked map[envelope.ID]bool) [
 		came, ended := t.From >= had.Size, t.Revoked != nil && *t.Revoked >= had.Size
 		if !came {
 			below.Terms++
-		}
-		if t.Revoked != nil && !ended {
-			below.Revoked++
+			if t.Revoked != nil && !ended {
+				below.Revoked++
+			}
 		}
 		if came || ended || parked[t.ID] {
 			out = append(out, t)
