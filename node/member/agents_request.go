@@ -13,6 +13,7 @@ import (
 	"trustnode/did/envelope"
 	"trustnode/did/keyring"
 	"trustnode/node/fault"
+	"trustnode/node/self"
 )
 
 // AgentDraft is an agent object to be signed by whoever holds the agent's key.
@@ -50,6 +51,9 @@ func (m *Member) DraftAgent(ctx context.Context, in AgentInput) (AgentDraft, err
 	e, err := keyring.Draft(a)
 	if err != nil {
 		return AgentDraft{}, agentForm(err)
+	}
+	if _, err := m.mayBear(self.ViewGetter(ctx, m.n.DB), self.AgentRow{Agent: a.Agent, Name: a.Name}, at); err != nil {
+		return AgentDraft{}, err
 	}
 	return AgentDraft{ID: e.ID(), Body: a, Data: append(e.DSSE(), '\n')}, nil
 }
