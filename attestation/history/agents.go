@@ -18,7 +18,7 @@ type Term struct {
 	Name    string
 	Serial  uint64
 	From    uint64  // index of agent.issued
-	Revoked *uint64 // index of agent.revoked; nil while none
+	Revoked *uint64 // index of agent.revoked; nil while none. Below From: it never held
 	Reason  string  // of the revocation
 }
 
@@ -28,20 +28,42 @@ func (k Keys) issue(i uint64, ev attestation.Event) (Keys, error) {
 		return k, err
 	}
 	t := Term{Agent: d.Agent, ID: d.ID, Name: d.Name, Serial: d.Serial, From: i}
+	for _, r := range k.ended {
+		if r.covers(t) {
+			// An agent returns only with a higher serial: whoever says its object
+			// again brings back nothing.
+			t.Revoked, t.Reason = &r.at, r.reason
+		}
+	}
 	k.terms = append(slices.Clip(k.terms), t)
 	return k, nil
 }
+
+// ending is one agent.revoked.
+type ending struct {
+	agent   did.DID
+	through uint64
+	at      uint64 // its index
+	reason  string
+}
+
+func (r ending) covers(t Term) bool { return t.Agent == r.agent && t.Serial <= r.through }
 
 func (k Keys) revoke(i uint64, ev attestation.Event) (Keys, error) {
 	var d attestation.AgentRevoked
 	if err := ev.Decode(&d); err != nil {
 		return k, err
 	}
+	r := ending{agent: d.Agent, through: d.ThroughSerial, at: i, reason: d.Reason}
+	k.ended = append(slices.Clip(k.ended), r)
 	k.terms = slices.Clone(k.terms)
 	for n, t := range k.terms {
-		if t.Agent == d.Agent && t.Serial <= d.ThroughSerial && t.Revoked == nil {
-			k.terms[n].Revoked, k.terms[n].Reason = &i, d.Reason
+		if r.covers(t) && t.Revoked == nil {
+			k.terms[n].Revoked, k.terms[n].Reason = &r.at, r.reason
 		}
+	}
+	if d.TaintFrom != nil && *d.TaintFrom < i {
+		k.taints = append(slices.Clip(k.taints), Taint{From: *d.TaintFrom, Until: i, Agent: d.Agent})
 	}
 	return k, nil
 }
@@ -72,6 +94,8 @@ func (k Keys) Term(id envelope.ID) (Term, bool) {
 // before, envelope.ErrRetired after.
 func (t Term) Holds(index uint64) error {
 	switch {
+	case t.Revoked != nil && *t.Revoked < t.From:
+		return fmt.Errorf("%w: agent object %s was revoked at %d, before it was issued", envelope.ErrRetired, t.ID, *t.Revoked)
 	case index < t.From:
 		return fmt.Errorf("%w: agent object %s is issued at %d", envelope.ErrUnknownKey, t.ID, t.From)
 	case t.Revoked != nil && index > *t.Revoked:
@@ -81,7 +105,12 @@ func (t Term) Holds(index uint64) error {
 }
 
 // AsOf reports whether the term covers what another log anchors at the time at.
-func (t Term) AsOf(at envelope.Time, when Times) error { return within(at, when, t.From, t.Revoked) }
+func (t Term) AsOf(at envelope.Time, when Times) error {
+	if t.Revoked != nil && *t.Revoked < t.From {
+		return t.Holds(t.From)
+	}
+	return within(at, when, t.From, t.Revoked)
+}
 
 // Object answers what an agent object says about its key; it has been opened.
 type Object func(ctx context.Context, id envelope.ID) (kid string, key did.PublicKey, err error)

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -329,5 +330,75 @@ func TestAgentsAreJudgedByPosition(t *testing.T) {
 	}
 	if terms := k.Terms(agent); len(terms) != 2 || terms[0].Revoked == nil || *terms[0].Revoked != 5 || terms[1].Revoked != nil {
 		t.Errorf("terms %+v", terms)
+	}
+}
+
+// TestNoObjectOfARevokedAgentComesBack: after agent.revoked no order of further events
+// makes an object with a serial up to the revoked one count at a later index, and what
+// counted before it still does.
+func TestNoObjectOfARevokedAgentComesBack(t *testing.T) {
+	v := versions{{i1}}
+	a := seeded(0x31)
+	agent := did.MustParse("did:key:" + a.kid())
+	ids := []envelope.ID{envelope.IDOf([]byte("one")), envelope.IDOf([]byte("two")), envelope.IDOf([]byte("three"))}
+	object := func(context.Context, envelope.ID) (string, did.PublicKey, error) { return a.kid(), a.Public(), nil }
+	counts := func(k history.Keys, index uint64) bool {
+		_, err := k.Agents(object, func(t history.Term) error { return t.Holds(index) }).Key(context.Background(), agent, a.kid())
+		return err == nil
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for round := range 300 {
+		k := must(t, history.New(org), v, 0, opened(t, i1, name(0)))
+		var through, live uint64 // the highest serial revoked, and the highest issued above it
+		held := map[uint64]bool{}
+		for i := uint64(1); i < 16; i++ {
+			serial := uint64(rng.IntN(len(ids))) + 1
+			id := ids[serial-1]
+			if rng.IntN(3) == 0 {
+				k = must(t, k, v, i, event(t, i1, "agent.revoked", agent.String(), []envelope.ID{id}, attestation.AgentRevoked{Agent: agent, Name: "a", Reason: "ended", ThroughSerial: serial}))
+				held[i] = live > 0
+				if through = max(through, serial); live <= through {
+					live = 0
+				}
+			} else {
+				k = must(t, k, v, i, event(t, i1, "agent.issued", agent.String(), []envelope.ID{id}, attestation.AgentIssued{Agent: agent, ID: id, Name: "a", Serial: serial}))
+				if serial > through {
+					live = max(live, serial)
+				}
+				held[i] = live > 0
+			}
+			if got := counts(k, i+1); got != (live > 0) {
+				t.Fatalf("round %d, after %d: counts %v, revoked through %d, issued above it %d", round, i, got, through, live)
+			}
+		}
+		for i, want := range held {
+			if got := counts(k, i); got != want {
+				t.Fatalf("round %d: at %d it counts %v, it did %v", round, i, got, want)
+			}
+		}
+	}
+}
+
+func TestAnObjectIssuedAfterItsRevocationIsAnchoredNowhere(t *testing.T) {
+	v := versions{{i1}}
+	agent, id := did.MustParse("did:key:"+seeded(0x31).kid()), envelope.IDOf([]byte("one"))
+	k := must(t, history.New(org), v, 0, opened(t, i1, name(0)))
+	k = must(t, k, v, 2, event(t, i1, "agent.revoked", agent.String(), []envelope.ID{id}, attestation.AgentRevoked{Agent: agent, Name: "a", Reason: "ended", ThroughSerial: 4}))
+	k = must(t, k, v, 5, event(t, i1, "agent.issued", agent.String(), []envelope.ID{id}, attestation.AgentIssued{Agent: agent, ID: id, Name: "a", Serial: 4}))
+	term, ok := k.Term(id)
+	if !ok || term.Revoked == nil || *term.Revoked != 2 {
+		t.Fatalf("term %+v", term)
+	}
+	seen := func(i uint64) (envelope.Time, bool) {
+		return envelope.TimeOf(from.Add(time.Duration(i) * time.Second)), true
+	}
+	for i := range uint64(8) {
+		at, _ := seen(i)
+		if err := term.Holds(i); !errors.Is(err, envelope.ErrRetired) {
+			t.Errorf("at %d: %v", i, err)
+		}
+		if err := term.AsOf(at, seen); !errors.Is(err, envelope.ErrRetired) {
+			t.Errorf("as of %s: %v", at, err)
+		}
 	}
 }

@@ -51,12 +51,20 @@ type Keys struct {
 	size   uint64
 	spans  []span
 	terms  []Term
+	ended  []ending
 	taints []Taint
 }
 
 // Taint is a range of indexes that a compromise puts in doubt: those above
-// From and below Until, signed by a key retired at Until.
-type Taint struct{ From, Until uint64 }
+// From and below Until. Of an organization's key it is all events there; of an
+// agent's key those whose actor is that agent.
+type Taint struct {
+	From, Until uint64
+	Agent       did.DID // zero: the organization's key
+}
+
+// Covers reports whether the taint is about what this one did.
+func (t Taint) Covers(actor did.DID) bool { return t.Agent.IsZero() || t.Agent == actor }
 
 // New returns the history of an empty log.
 func New(org did.DID) Keys { return Keys{org: org} }

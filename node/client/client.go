@@ -28,6 +28,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"trustnode/did"
@@ -104,6 +105,9 @@ type Pair struct {
 type Client struct {
 	n   *self.Node
 	cfg Config
+
+	// signing is held, shared, from a look at an agent's row to its signature.
+	signing sync.RWMutex
 }
 
 // New returns the borrowing side of n.

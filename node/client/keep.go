@@ -12,6 +12,7 @@ import (
 	"trustnode/federation/lending"
 	"trustnode/node/fault"
 	"trustnode/node/library"
+	"trustnode/node/self"
 	"trustnode/node/store"
 )
 
@@ -32,9 +33,13 @@ func (r *reading) keep(ctx context.Context) error {
 		return err
 	}
 	issued := r.c.issued(ctx, b.Perm, r.lender.Org)
-	return r.c.n.DB.Update(ctx, func(tx store.Tx) error {
+	var as self.AgentRow
+	err = r.c.n.DB.Update(ctx, func(tx store.Tx) error {
 		known, err := r.known(tx)
 		if err != nil {
+			return err
+		}
+		if as, err = self.Agent(tx, r.as.Agent); err != nil {
 			return err
 		}
 		if known.First.IsZero() {
@@ -51,6 +56,10 @@ func (r *reading) keep(ctx context.Context) error {
 			r.c.say(tx, b.Perm, known, issued),
 		)
 	})
+	if err == nil && as.Revoked {
+		return mayBorrow(as, at) // what it read is on record, and handed to nobody
+	}
+	return err
 }
 
 // known reads the loan's row, or makes its first one.

@@ -56,8 +56,8 @@ func (r *reading) prepare(ctx context.Context, in ReadInput) error {
 	if r.as, err = r.c.agent(get, in.As); err != nil {
 		return err
 	}
-	if err := r.as.May("borrow", at); err != nil {
-		return fault.Wrap(fault.Refused, lending.ReasonBorrower, err).WithHint("add an agent with --can borrow")
+	if err := mayBorrow(r.as, at); err != nil {
+		return err
 	}
 	if r.perm, r.lender, err = r.c.permission(ctx, in.Perm); err != nil {
 		return err
@@ -92,6 +92,11 @@ func (r *reading) sign(ctx context.Context, in ReadInput, at time.Time) error {
 	}
 	if in.Limit < 0 || in.Limit > lending.MaxLimit {
 		return r.deny(fault.Invalid, "limit", "limit %d, 1 to %d are allowed", in.Limit, lending.MaxLimit).WithHint("give --limit 1..100")
+	}
+	r.c.signing.RLock()
+	defer r.c.signing.RUnlock()
+	if err := r.again(ctx, at); err != nil {
+		return err
 	}
 	key, kid, err := r.c.n.Signers.Agent(ctx, r.as.Agent)
 	if errors.Is(err, self.ErrNoKey) {

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"trustnode/did"
 	"trustnode/did/envelope"
 )
 
@@ -11,7 +12,8 @@ import (
 // revocation holds it alone and for good. It outlives its loan's last holder only in
 // state: whoever comes later finds the revocation in its decision.
 type gate struct {
-	holders int // guarded by Lender.mu
+	holders int        // guarded by Lender.mu
+	parties [2]did.DID // lender and borrower; never changes
 
 	mu     sync.Mutex
 	closed bool               // guarded by mu: no release begins any more
@@ -21,13 +23,14 @@ type gate struct {
 
 // hold returns the gate of a loan. It is taken before the decision and dropped after the
 // release, so that a revocation committed in between finds the same gate.
-func (l *Lender) hold(perm envelope.ID) *gate {
+func (l *Lender) hold(k *known) *gate {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	g := l.gates[perm]
+	g := l.gates[k.perm.ID()]
 	if g == nil {
-		g = &gate{busy: map[*Sender]func(){}}
-		l.gates[perm] = g
+		p := k.perm.Body()
+		g = &gate{busy: map[*Sender]func(){}, parties: [2]did.DID{p.Lender, p.Borrower}}
+		l.gates[k.perm.ID()] = g
 	}
 	g.holders++
 	return g

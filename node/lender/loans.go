@@ -46,12 +46,15 @@ func (k *known) loan() Loan {
 
 // stand is a loan as it stands in a snapshot.
 func (l *Lender) stand(g library.Getter, k *known, m moment) (Loan, error) {
-	st, _, err := l.load(g, k, m)
+	st, lender, err := l.load(g, k, m)
 	if err != nil {
 		return Loan{}, err
 	}
 	out := k.loan()
 	out.Reads, out.State = st.Loan.Reads, st.PermState(k.perm.Body(), m.at)
+	if lender.Revoked {
+		out.State = lending.Revoked
+	}
 	if most := k.perm.Body().MaxReads; most > out.Reads {
 		out.Left = most - out.Reads
 	}

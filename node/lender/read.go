@@ -100,7 +100,7 @@ func (r *reading) run(ctx context.Context) error {
 		return r.refuse(ctx, invalidRequest("permission", "send the permission that the request names, or none"))
 	}
 	id := r.k.perm.ID()
-	g := r.l.hold(id)
+	g := r.l.hold(r.k)
 	defer r.l.drop(id, g)
 	for range maxAttempts {
 		out, err := r.attempt(ctx)
@@ -229,6 +229,9 @@ func (r *reading) decide(ctx context.Context, tx store.Tx, f lending.Found, fail
 	}
 	if err != nil {
 		return outcome{}, err
+	}
+	if lender.Revoked {
+		out.next.Receipt = nil // the only key that could sign it counts no longer
 	}
 	return out, r.commit(ctx, tx, &out, key, m)
 }

@@ -50,7 +50,7 @@ func (l *Lender) Revoke(ctx context.Context, idOrCompact, reason, text string) (
 		return Revoked{}, refusal(err)
 	}
 	ctx = store.Urgent(ctx) // however many reads wait, none of them is decided before it
-	g := l.hold(id)
+	g := l.hold(k)
 	defer l.drop(id, g)
 	out, err := l.commitRevocation(ctx, k, v, text)
 	if err != nil {
@@ -97,6 +97,9 @@ func (l *Lender) commitRevocation(ctx context.Context, k *known, v envelope.Veri
 			return err
 		}
 		if !ok {
+			if err := l.mayRevoke(tx, k); err != nil {
+				return err
+			}
 			by = lending.RevokedBy{ID: v.ID(), At: v.Body().At, Reason: v.Body().Reason}
 			err = errors.Join(put(tx, key, by), l.writeRevocation(tx, k, v, text, loan.Reads))
 		}
@@ -104,6 +107,17 @@ func (l *Lender) commitRevocation(ctx context.Context, k *known, v envelope.Veri
 		return err
 	})
 	return out, err
+}
+
+// mayRevoke refuses a revocation by an agent that is revoked itself: its loans ended with
+// it, and its signature would count for nothing.
+func (l *Lender) mayRevoke(tx store.Tx, k *known) error {
+	row, err := self.Agent(tx, k.perm.Body().Lender)
+	if err == nil && row.Revoked {
+		return fault.New(fault.Conflict, lending.ReasonLender, "agent %s is revoked, and its loans have ended with it", row.Name).
+			WithHint("nothing is left to do; trustnode loan show %s says how it stands", k.perm.ID())
+	}
+	return err
 }
 
 func (l *Lender) writeRevocation(tx store.Tx, k *known, v envelope.Verified[lending.Revocation], text string, reads uint64) error {

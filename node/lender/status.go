@@ -36,7 +36,7 @@ func (l *Lender) status(ctx context.Context, rq envelope.Verified[lending.ReadRe
 		return "", lending.Unknown()
 	}
 	id := k.perm.ID()
-	g := l.hold(id)
+	g := l.hold(k)
 	defer l.drop(id, g)
 	for {
 		closed := g.isClosed()
@@ -59,6 +59,9 @@ func (l *Lender) state(ctx context.Context, k *known, rq envelope.Verified[lendi
 	})
 	if err != nil {
 		return "", err
+	}
+	if lender.Revoked {
+		return "", denied(lenderEnded(k), "")
 	}
 	receipt, err := lending.Status(st, rq, k.perm, at)
 	if den := (*lending.Denial)(nil); errors.As(err, &den) {

@@ -10,6 +10,7 @@ import (
 
 	"trustnode/did/envelope"
 	"trustnode/federation/lending"
+	"trustnode/node/self"
 	"trustnode/node/store"
 )
 
@@ -71,12 +72,16 @@ func (l *Lender) sweepLoans(ctx context.Context, at time.Time) error {
 // that a snapshot is enough to see it.
 func (l *Lender) over(ctx context.Context, k *known, at time.Time) (string, error) {
 	var st lending.State
+	var lender self.AgentRow
 	err := l.n.DB.View(ctx, func(r store.Reader) (err error) {
-		st, _, err = l.load(r, k, moment{at: at, trusted: true})
+		st, lender, err = l.load(r, k, moment{at: at, trusted: true})
 		return err
 	})
 	if err != nil {
 		return "", err
+	}
+	if lender.Revoked {
+		return string(lending.Revoked), nil
 	}
 	switch s := st.PermState(k.perm.Body(), at); s {
 	case lending.Revoked, lending.Expired, lending.Exhausted:

@@ -64,6 +64,7 @@ type org struct {
 	node   *self.Node
 	events *store.Events
 	stop   func()
+	tweak  func(*Config) // what a test changes of the configuration
 }
 
 func key(t testing.TB, s *keys.Store) envelope.Signer {
@@ -132,8 +133,12 @@ func (o *org) start() {
 		o.t.Fatal(err)
 	}
 	o.events = events
-	o.Member, err = New(ctx, o.node, Config{Pins: o.pins, HostKey: host, Listen: []string{"/ip4/127.0.0.1/tcp/8601"}, Software: "trustnode/test",
-		Mono: o.clock.Mono, Size: o.size, NewKey: o.keys.Generate, DropKey: o.keys.Delete, Witness: o.witnessSigner, Endorse: o.endorse})
+	cfg := Config{Pins: o.pins, HostKey: host, Listen: []string{"/ip4/127.0.0.1/tcp/8601"}, Software: "trustnode/test",
+		Mono: o.clock.Mono, Size: o.size, NewKey: o.keys.Generate, DropKey: o.keys.Delete, Witness: o.witnessSigner, Endorse: o.endorse}
+	if o.tweak != nil {
+		o.tweak(&cfg)
+	}
+	o.Member, err = New(ctx, o.node, cfg)
 	if err != nil {
 		o.t.Fatal(err)
 	}

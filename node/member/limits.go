@@ -6,8 +6,17 @@ const (
 	// bindingLife is how long an own binding holds: the longest there is, so that a
 	// node may be away for weeks and still be found.
 	bindingLife = 90 * 24 * time.Hour
-	// agentLife is how long an agent object holds: the longest there is.
-	agentLife = 30 * 24 * time.Hour
+	// maxAgentDays is how many days an agent object may hold, and does unless less is asked
+	// for: keyring allows no more.
+	maxAgentDays = 30
+	// maxAgents is how many names of agents an organization may have.
+	maxAgents = 1_000
+	// requestLife is how long a request may be on its way back to the organization, and
+	// requestLead how far ahead of this clock it may be dated.
+	requestLife = 7 * 24 * time.Hour
+	requestLead = 300 * time.Second
+	// maxTokens is how many tokens one agent may have at a time.
+	maxTokens = 16
 	// renewShare is the part of its life that is left when something is renewed: a third.
 	renewShare = 3
 	// maxAddrs is how many addresses an own binding names, at most federation.MaxAddrs.

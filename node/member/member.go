@@ -9,6 +9,7 @@ import (
 
 	"trustnode/did"
 	"trustnode/did/envelope"
+	"trustnode/did/keyring"
 	"trustnode/did/pins"
 	"trustnode/federation"
 	"trustnode/federation/charter"
@@ -38,6 +39,13 @@ type Config struct {
 	Witness func(ctx context.Context, pub did.PublicKey) (envelope.Signer, error)
 	// Endorse asks another member's node. Optional: then proofs come by hand alone.
 	Endorse Endorse
+	// AgentEnded is called when an own agent is revoked, once that is durable: it returns
+	// when nothing begun in the agent's name before can happen any more, and says how many
+	// loans ended. Optional.
+	AgentEnded func(ctx context.Context, d did.DID) int
+	// Credential makes the Verifiable Credential of an agent object, signed by the key of the
+	// organization that signed the object. Optional: without it none is served.
+	Credential func(ctx context.Context, v envelope.Verified[keyring.Agent], org envelope.Signer) ([]byte, error)
 	// Again is called when a peer has shown a number of ours above what is here: only what
 	// the peers say after that can end recovering, so they are to be asked soon. Optional.
 	Again func()
@@ -94,6 +102,9 @@ func New(ctx context.Context, n *self.Node, cfg Config) (*Member, error) {
 	}
 	if cfg.Software == "" || len(cfg.Software) > federation.MaxSoftware {
 		return nil, errors.New("member: no software name, or one that is too long")
+	}
+	if cfg.AgentEnded == nil {
+		cfg.AgentEnded = func(context.Context, did.DID) int { return 0 }
 	}
 	if cfg.Again == nil {
 		cfg.Again = func() {}

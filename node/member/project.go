@@ -112,9 +112,9 @@ func unsettled(all []history.Term, had cursorRow, parked map[envelope.ID]bool) [
 		came, ended := t.From >= had.Size, t.Revoked != nil && *t.Revoked >= had.Size
 		if !came {
 			below.Terms++
-		}
-		if t.Revoked != nil && !ended {
-			below.Revoked++
+			if t.Revoked != nil && !ended {
+				below.Revoked++
+			}
 		}
 		if came || ended || parked[t.ID] {
 			out = append(out, t)
@@ -220,10 +220,15 @@ func (p *projection) settle(ctx context.Context, tx store.Tx, o opened) error {
 	if o.Revoked != nil {
 		named.Through = max(named.Through, o.Serial)
 	}
-	if o.held && !o.bad && o.Serial >= named.Serial {
-		if err := p.enter(ctx, tx, o, &named); err != nil {
-			return err
-		}
+	switch {
+	case !o.held || o.bad:
+	case o.Serial >= named.Serial:
+		err = p.enter(ctx, tx, o, &named)
+	default:
+		err = p.past(tx, o, named)
+	}
+	if err != nil {
+		return err
 	}
 	if err := p.end(tx, o, named); err != nil || named == was {
 		return err
@@ -275,6 +280,25 @@ func (p *projection) enter(ctx context.Context, tx store.Tx, o opened, named *na
 	}
 	row.Revoked = o.Revoked != nil || o.Serial <= named.Through
 	named.Agent, named.Object, named.Serial = o.Agent, o.ID, o.Serial
+	return p.m.n.PutAgent(tx, row)
+}
+
+// past takes what is older than the newest object of its name: where that went on to
+// another agent, the row of this one says so, in whatever order the objects came. It also
+// learns where an own object was logged, of which the row was made before.
+func (p *projection) past(tx store.Tx, o opened, named namedRow) error {
+	cur, err := self.Agent(tx, o.Agent)
+	switch {
+	case err != nil && !errors.Is(err, self.ErrNoAgent):
+		return err
+	case err == nil && cur.Org == p.org && cur.Object == o.ID && cur.Index == 0:
+		cur.Index = o.From
+		return p.m.n.PutAgent(tx, cur)
+	case o.Agent == named.Agent, err == nil && (cur.Org != p.org || cur.Name != o.Name || cur.Serial >= o.Serial):
+		return nil
+	}
+	row := o.row
+	row.Project, row.Revoked = cur.Project, true
 	return p.m.n.PutAgent(tx, row)
 }
 

@@ -45,13 +45,6 @@ type CreateInput struct {
 	Recovery  []string // multikeys of recovery keys
 }
 
-// AgentInput asks for a new agent.
-type AgentInput struct {
-	Name    string
-	Can     []string // capabilities
-	Project string   // optional: the project whose memory it works in
-}
-
 // UpdateKeys is the store of the organization's update keys, opened for one rotation.
 type UpdateKeys interface {
 	List(ctx context.Context) ([]did.PublicKey, error)

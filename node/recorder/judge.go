@@ -170,7 +170,7 @@ func (r *Recorder) accepted(ctx context.Context, k history.Keys, i uint64, v env
 	}
 	verdict := attestation.Verdict{Level: attestation.Authored, Standing: attestation.Valid}
 	for _, t := range k.Taints() {
-		if i >= r.taintFrom(k.Org(), t) && i < t.Until {
+		if t.Covers(ev.Actor) && i >= r.taintFrom(k.Org(), t) && i < t.Until {
 			verdict = disputed
 		}
 	}
@@ -320,8 +320,12 @@ func (t taintedAt) setIn(out *store.Settled) {
 // that no checkpoint this node cosigned before covers.
 func (r *Recorder) tainted(ctx context.Context, k history.Keys, t history.Taint) ([]taintedAt, error) {
 	judgedTo := r.cfg.Events.Judged(k.Org())
+	covered, err := r.covered(ctx, k.Org(), t)
+	if err != nil {
+		return nil, err
+	}
 	var out []taintedAt
-	for i := r.taintFrom(k.Org(), t); i < t.Until; i++ {
+	for _, i := range covered {
 		if i < judgedTo {
 			v, err := r.cfg.Events.Verdict(ctx, k.Org(), i)
 			if err != nil {
@@ -334,6 +338,31 @@ func (r *Recorder) tainted(ctx context.Context, k history.Keys, t history.Taint)
 		out = append(out, taintedAt{store.Judgement{Index: i, Verdict: disputed}})
 	}
 	return out, nil
+}
+
+// covered lists the indexes of a taint: all in its range, or those an agent acted at.
+func (r *Recorder) covered(ctx context.Context, d did.DID, t history.Taint) (out []uint64, err error) {
+	from := r.taintFrom(d, t)
+	if t.Agent.IsZero() {
+		for i := from; i < t.Until; i++ {
+			out = append(out, i)
+		}
+		return out, nil
+	}
+	if from >= t.Until {
+		return nil, nil
+	}
+	l, err := r.cfg.Events.Log(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	err = l.Entries(ctx, from, t.Until, func(i uint64, en attestation.Entry) error {
+		if _, ev, err := en.Envelope(); err == nil && t.Covers(ev.Actor) {
+			out = append(out, i)
+		}
+		return nil // what is no event has no actor; it is void already
+	})
+	return out, err
 }
 
 // bodyOf returns the body to be fetched for an event; none for the own log.

@@ -68,10 +68,48 @@ func (a AgentRow) May(capability string, at time.Time) error {
 		return fmt.Errorf("%s: %w", a.Name, ErrAgentEnded)
 	case at.Before(a.NotBefore.Time().Add(-clockLead)), !at.Before(a.NotAfter.Time()):
 		return fmt.Errorf("%s is valid from %s to %s: %w", a.Name, a.NotBefore, a.NotAfter, ErrAgentEnded)
-	case !slices.Contains(a.Capabilities, capability):
+	case !keyring.Capability(capability).Known(), !slices.Contains(a.Capabilities, capability):
 		return fmt.Errorf("%s cannot %s: %w", a.Name, capability, ErrNoCapability)
 	}
 	return nil
+}
+
+// AgentState is how an agent stands at a moment, as people and programs read it.
+type AgentState string
+
+// The states.
+const (
+	AgentNotYet  AgentState = "not_yet" // before not_before, by more than 300 s
+	AgentLive    AgentState = "live"
+	AgentEnded   AgentState = "ended" // its time ran out
+	AgentRevoked AgentState = "revoked"
+)
+
+// State says how the agent stands at a moment.
+func (a AgentRow) State(at time.Time) AgentState {
+	switch {
+	case a.Revoked:
+		return AgentRevoked
+	case !at.Before(a.NotAfter.Time()):
+		return AgentEnded
+	case at.Before(a.NotBefore.Time().Add(-clockLead)):
+		return AgentNotYet
+	}
+	return AgentLive
+}
+
+// Grants splits what the organization listed into what it grants here and what is not
+// known and grants nothing. Neither is nil.
+func (a AgentRow) Grants() (can, inert []string) {
+	can, inert = []string{}, []string{}
+	for _, c := range a.Capabilities {
+		if keyring.Capability(c).Known() {
+			can = append(can, c)
+		} else {
+			inert = append(inert, c)
+		}
+	}
+	return can, inert
 }
 
 // Agent reads an agent's row in a transaction or snapshot, or ErrNoAgent.

@@ -1,6 +1,8 @@
 package self_test
 
 import (
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -40,5 +42,36 @@ func TestARevokedAgentLeavesItsNameToTheNext(t *testing.T) {
 		if got, err := n.OwnAgent(self.ViewGetter(t.Context(), db), "research"); err != nil || got.Agent != c.want {
 			t.Errorf("%s: %s, %v, want %s", c.name, got.Agent, err, c.want)
 		}
+	}
+}
+
+func TestStateAndCapabilities(t *testing.T) {
+	at := time.Date(2026, 12, 1, 10, 0, 0, 0, time.UTC)
+	a := self.AgentRow{Name: "research", Capabilities: []string{"lend", "teleport"}, NotBefore: envelope.TimeOf(at), NotAfter: envelope.TimeOf(at.Add(time.Hour))}
+	for _, c := range []struct {
+		name    string
+		after   time.Duration
+		revoked bool
+		want    self.AgentState
+	}{
+		{"long before it begins", -301 * time.Second, false, self.AgentNotYet},
+		{"as clocks may differ", -300 * time.Second, false, self.AgentLive},
+		{"in its last second", time.Hour - time.Second, false, self.AgentLive},
+		{"at its end", time.Hour, false, self.AgentEnded},
+		{"revoked", 0, true, self.AgentRevoked},
+		{"revoked, and its time ran out", 2 * time.Hour, true, self.AgentRevoked},
+	} {
+		a.Revoked = c.revoked
+		got := a.State(at.Add(c.after))
+		if err := a.May("lend", at.Add(c.after)); got != c.want || (err == nil) != (c.want == self.AgentLive) {
+			t.Errorf("%s: got %s, may lend %v, want %s", c.name, got, err, c.want)
+		}
+	}
+	a.Revoked = false
+	if err := a.May("teleport", at); !errors.Is(err, self.ErrNoCapability) {
+		t.Errorf("what is not known here is granted: %v", err)
+	}
+	if can, inert := a.Grants(); !slices.Equal(can, []string{"lend"}) || !slices.Equal(inert, []string{"teleport"}) {
+		t.Errorf("grants %v, inert %v", can, inert)
 	}
 }

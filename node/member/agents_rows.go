@@ -1,0 +1,38 @@
+package member
+
+import (
+	"trustnode/did"
+	"trustnode/did/envelope"
+)
+
+// Keys in the state database about own agents. Rows are canonical JSON.
+const (
+	keyEnded  = "ar/"  // ar/<agent>: endedRow of an own agent that was revoked here
+	keyToken  = "tok/" // tok/<prefix>: tokenRow
+	keyTokens = "tka/" // tka/<agent>: tokensRow
+	keyVC     = "vc/"  // vc/<object id>: the bytes of its credential, as signed when it was issued
+)
+
+// endedRow remembers the agent.revoked of an own agent, so that it is logged once.
+type endedRow struct {
+	Event  envelope.ID `json:"event"`
+	Reason string      `json:"reason"`
+}
+
+// tokenRow is one token: who holds a text with this hash acts as the agent.
+type tokenRow struct {
+	Agent   did.DID       `json:"agent"`
+	Hash    string        `json:"hash"` // SHA-256 of the text, base64url
+	Made    envelope.Time `json:"made"`
+	Surface string        `json:"surface"`
+}
+
+// tokensRow lists the tokens of an agent, so that they end with it in one transaction.
+type tokensRow struct {
+	Prefixes []string `json:"prefixes"`
+}
+
+func endedKey(d did.DID) string     { return keyEnded + d.String() }
+func tokenKey(prefix string) string { return keyToken + prefix }
+func tokensKey(d did.DID) string    { return keyTokens + d.String() }
+func vcKey(id envelope.ID) string   { return keyVC + id.String() }
