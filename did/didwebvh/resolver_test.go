@@ -95,7 +95,8 @@ func TestVerifyPartIsWhatVerifies(t *testing.T) {
 	now := day2.Add(time.Hour)
 	for name, v := range map[string]votes{
 		"none": nil, "all": {4: {a}, 6: {b}}, "the first": {2: {a}}, "late for the old list": {4: {a}}, "a hole": {3: {a}, 6: {b}},
-		"only the new list": {6: {b}}, "the new list stops": {4: {a}, 5: {b}}, "both early": {2: {a}, 4: {b}},
+		"only the new list": {6: {b}}, "the old list proves past where the new one stops": {5: {a}},
+		"the new list stops": {4: {a}, 5: {b}}, "both early": {2: {a}, 4: {b}},
 	} {
 		file := v.file(t, ids)
 		want := 0
