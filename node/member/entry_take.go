@@ -14,6 +14,7 @@ import (
 	"trustnode/did/pins"
 	"trustnode/node/fault"
 	"trustnode/node/recorder"
+	"trustnode/node/self"
 	"trustnode/node/store"
 )
 
@@ -202,7 +203,8 @@ func (m *Member) signAnew(ctx context.Context, row entryRow) error {
 	return errors.Join(append(errs, m.renewBinding(ctx, at))...)
 }
 
-// reissue issues own live agents again whose agent.issued lies above an index.
+// reissue issues own live agents again whose agent.issued lies above an index. One whose
+// key is not here ends: nobody else takes its object for good any more.
 func (m *Member) reissue(ctx context.Context, above uint64, at time.Time) error {
 	list, err := m.Agents(ctx)
 	if err != nil {
@@ -213,11 +215,27 @@ func (m *Member) reissue(ctx context.Context, above uint64, at time.Time) error 
 		if a.Revoked || !at.Before(a.NotAfter.Time()) || a.Index != 0 && a.Index <= above {
 			continue
 		}
-		if err := m.renewAgent(ctx, a, at); err != nil {
+		err := m.renewAgent(ctx, a, at)
+		if again, rerr := self.Agent(self.ViewGetter(ctx, m.n.DB), a.Agent); err == nil && rerr == nil && again.Object == a.Object {
+			err = m.endTainted(ctx, a)
+		}
+		if err != nil {
 			errs = append(errs, fmt.Errorf("agent %s: %w", a.Name, err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (m *Member) endTainted(ctx context.Context, a self.AgentRow) error {
+	m.n.Log.WarnContext(ctx, "an agent has ended with the compromised key that issued it; its holder must ask for it anew", "agent", a.Name)
+	err := m.n.DB.Update(ctx, func(tx store.Tx) error {
+		_, err := m.putRevoked(tx, AgentRevokeInput{Agent: a.Agent.String(), Reason: "compromise"})
+		return err
+	})
+	if err == nil {
+		m.cfg.AgentEnded(context.WithoutCancel(ctx), a.Agent)
+	}
+	return undrafted(err)
 }
 
 // deleteSpent deletes the update keys that an entry has shown: they can do nothing more.

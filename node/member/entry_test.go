@@ -507,6 +507,52 @@ func TestCompromiseIssuesAgentsAnew(t *testing.T) {
 	}
 }
 
+// TestCompromiseEndsWhatCannotBeIssuedAnew: an agent whose key is not here cannot sign a
+// new object, so it ends, and partners see it end.
+func TestCompromiseEndsWhatCannotBeIssuedAnew(t *testing.T) {
+	clock := newDial()
+	acme, vendor, arbiter := federated(t, clock)
+	hear(acme, vendor, arbiter)
+	ctx := t.Context()
+	sure := acme.size(acme.did) - 1
+	k, text := outside(0x31)
+	d := did.MustParse(text)
+	in := AgentInput{Name: "billing", Can: []string{"borrow"}, For: text}
+	in.Request = signed(t, acme.drafts(in), k)
+	if _, err := acme.AddAgent(ctx, in); err != nil {
+		t.Fatal(err)
+	}
+	mine := acme.agent("research", "lend")
+	acme.project()
+	acme.logTo2(vendor)
+	vendor.project()
+	for _, x := range []did.DID{d, mine.Agent} {
+		if _, err := vendor.TakeAgent(ctx, acme.object(must(acme.row(x)).Object)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clock.turn(time.Minute)
+	acme.rotate(RotateInput{Reason: "compromise", TaintFrom: &sure})
+	acme.project()
+	if r := must(acme.row(d)); !r.Revoked {
+		t.Errorf("at home: %+v", r)
+	}
+	acme.logTo2(vendor)
+	vendor.project()
+	if r := must(vendor.row(d)); !r.Revoked {
+		t.Errorf("the agent of a key that is not there, at vendor: %+v", r)
+	}
+	if r := must(vendor.row(mine.Agent)); !r.Revoked {
+		t.Errorf("the agent whose new object has not come, at vendor: %+v", r)
+	}
+	if took, err := vendor.TakeAgent(ctx, acme.object(must(acme.row(mine.Agent)).Object)); err != nil || !took {
+		t.Fatal(took, err)
+	}
+	if r := must(vendor.row(mine.Agent)); r.Revoked || r.Serial != 2 {
+		t.Errorf("the agent that was issued anew, at vendor: %+v", r)
+	}
+}
+
 func TestMove(t *testing.T) {
 	clock := newDial()
 	acme, vendor, arbiter := federated(t, clock)

@@ -224,6 +224,12 @@ func (r *Recorder) atHead(ctx context.Context, d did.DID, pub did.PublicKey) boo
 	return slices.Contains(r.headKeys(ctx, d), pub)
 }
 
+// Verdict returns what was made of the event at an index of a log, or
+// attestation.ErrNotFound.
+func (r *Recorder) Verdict(ctx context.Context, d did.DID, index uint64) (attestation.Verdict, error) {
+	return r.cfg.Events.Verdict(ctx, d, index)
+}
+
 // HeadKeys returns the keys that may sign the next head of a log, from memory; none where
 // the organization's keys are not known here. Of an organization that ended its DID they
 // are the last ones: they sign the head that covers its last event.
