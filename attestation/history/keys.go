@@ -83,6 +83,22 @@ func (k Keys) Version(index uint64) string {
 	return ""
 }
 
+// Span is a version of the organization's document with the index of the event that put
+// it in force.
+type Span struct {
+	Version string
+	From    uint64
+}
+
+// Spans returns the versions that the log put in force, in order.
+func (k Keys) Spans() []Span {
+	out := make([]Span, len(k.spans))
+	for i, s := range k.spans {
+		out[i] = Span{s.version, s.from}
+	}
+	return out
+}
+
 // InForce returns the keys that may sign at index, none before any.
 func (k Keys) InForce(index uint64) []did.PublicKey {
 	s, ok := k.span(index)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -273,25 +272,6 @@ func didWitnessSign(c *cli.Context, s *streams) error {
 			return err
 		}
 		return s.write(c, append(b, '\n'))
-	})
-}
-
-func didShow(c *cli.Context, s *streams) error {
-	return with(c, func(ctx context.Context, k *caller) error {
-		var d httpapi.Identity
-		who := c.Args().First()
-		if who == "" {
-			who = "self"
-		}
-		if err := k.call(ctx, "GET", "/api/v1/identities/"+url.PathEscape(who), nil, &d); err != nil {
-			return err
-		}
-		return s.result(d, func(w writer) {
-			fmt.Fprintf(w, "%s\nstate        %s, version %s, verified %s\nfingerprint  %s\n", d.DID, d.State, d.Version, d.VerifiedAt, d.Fingerprint)
-			for _, key := range d.Keys {
-				fmt.Fprintf(w, "key          %s\n", key)
-			}
-		})
 	})
 }
 

@@ -97,6 +97,14 @@ func (h History) ByTime(t time.Time) (Version, bool) {
 // DID is the name of the head's document.
 func (h History) DID() did.DID { return h.last().Document.ID() }
 
+// DIDs are all names the log had, the newest first: more than one after a move.
+func (h History) DIDs() (out []did.DID) {
+	for n := h.last().names; n != nil; n = n.before {
+		out = append(out, n.id)
+	}
+	return out
+}
+
 // SCID is the hash all names of the log share.
 func (h History) SCID() string { return h.last().Parameters.SCID }
 

@@ -9,7 +9,6 @@ import (
 
 	"trustnode/did"
 	"trustnode/did/didwebvh"
-	"trustnode/did/keyring"
 	"trustnode/node/fault"
 	"trustnode/node/member"
 )
@@ -257,30 +256,3 @@ func (s *server) pendingEntry(ctx context.Context) (EntryState, error) {
 
 // selfWord names the own organization where a DID is asked for.
 const selfWord = "self"
-
-func (s *server) identity(ctx context.Context, who string) (Identity, error) {
-	d := s.Node.Org
-	if who != selfWord {
-		parsed, err := did.Parse(who)
-		if err != nil {
-			return Identity{}, fault.Wrap(fault.Invalid, "did", err)
-		}
-		d = parsed
-	}
-	v, err := s.Node.Ring.Head(ctx, d)
-	if err != nil {
-		return Identity{}, fault.New(fault.NotFound, "", "%s is not held here", d).WithHint("a member's identity comes with the charter, or by sync")
-	}
-	out := Identity{ID: v.ID, DID: d.String(), State: v.State.String(), Version: v.ID, Fingerprint: keyring.Fingerprint(d, v.ID), Keys: []string{}}
-	if !v.VerifiedAt.IsZero() {
-		out.VerifiedAt = stamp(v.VerifiedAt)
-	}
-	keys, err := s.Node.Ring.At(d, v.ID)
-	if err != nil {
-		return out, nil // frozen: it has a head and no keys that count
-	}
-	for _, k := range keys {
-		out.Keys = append(out.Keys, k.Multikey())
-	}
-	return out, nil
-}

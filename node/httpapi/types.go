@@ -382,13 +382,45 @@ type Created struct {
 
 // Identity is an organization as this node has verified it.
 type Identity struct {
-	ID          string   `json:"id" doc:"version id of the head"`
-	DID         string   `json:"did"`
-	State       string   `json:"state" doc:"held, frozen or deactivated"`
-	Version     string   `json:"version"`
-	VerifiedAt  string   `json:"verified_at,omitempty" doc:"when its bytes were first verified here"`
-	Fingerprint string   `json:"fingerprint"`
-	Keys        []string `json:"keys" doc:"assertion keys at the head"`
+	ID          string        `json:"id" doc:"version id of the head"`
+	DID         string        `json:"did"`
+	Name        string        `json:"name,omitempty" doc:"as the charter names it"`
+	Own         bool          `json:"own,omitempty" doc:"it is this organization's"`
+	State       string        `json:"state" doc:"held, frozen or deactivated"`
+	Version     string        `json:"version"`
+	Versions    int           `json:"versions" doc:"how many versions of it are held"`
+	ClaimedAt   string        `json:"claimed_at,omitempty" doc:"when its controller says the head was made; proves nothing"`
+	VerifiedAt  string        `json:"verified_at,omitempty" doc:"when its bytes were first verified here"`
+	ConfirmedAt string        `json:"confirmed_at,omitempty" doc:"newest live statement that names this head; decides nothing"`
+	ConfirmedBy string        `json:"confirmed_by,omitempty" doc:"own, beacon, host or import"`
+	Fingerprint string        `json:"fingerprint" doc:"to be compared aloud"`
+	Keys        []string      `json:"keys" doc:"assertion keys at the head"`
+	History     []IdentityKey `json:"history" doc:"every assertion key there ever was"`
+	Witnesses   []string      `json:"witnesses,omitempty" doc:"who witnesses the next entry"`
+	Threshold   int           `json:"threshold,omitempty" doc:"how many of them must"`
+	Names       []string      `json:"names,omitempty" doc:"other DIDs of the same log"`
+	Fork        *IdentityFork `json:"fork,omitempty" doc:"two valid entries of one number"`
+	Changed     []string      `json:"changed,omitempty" doc:"did:web documents that were served and are not trusted"`
+	Entry       *EntryState   `json:"entry,omitempty" doc:"own DID: the entry under way"`
+}
+
+// IdentityKey is one assertion key and the time it counts for, by versions of the DID log
+// and indexes of the attestation log.
+type IdentityKey struct {
+	Key       string  `json:"key"`
+	Role      string  `json:"role" doc:"issuer, governance or other"`
+	From      string  `json:"from" doc:"version that listed it first"`
+	Until     string  `json:"until,omitempty" doc:"version that no longer lists it"`
+	FromIndex *uint64 `json:"from_index,omitempty" doc:"of the event that announced that version"`
+	UntilIdx  *uint64 `json:"until_index,omitempty"`
+}
+
+// IdentityFork names the two branches.
+type IdentityFork struct {
+	Number  int    `json:"number"`
+	Held    string `json:"held"`
+	Offered string `json:"offered"`
+	Decided string `json:"decided,omitempty" doc:"what settled it"`
 }
 
 // Agents is a list of agents.

@@ -1,0 +1,193 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"trustnode/did"
+	"trustnode/did/didkey"
+	"trustnode/did/didwebvh"
+	"trustnode/did/keyring"
+	"trustnode/node/fault"
+	"trustnode/node/recorder"
+)
+
+// identity says where an organization's DID stands here.
+func (s *server) identity(ctx context.Context, who string) (Identity, error) {
+	d := s.Node.Org
+	if who != selfWord {
+		parsed, err := did.Parse(who)
+		if err != nil {
+			return Identity{}, fault.Wrap(fault.Invalid, "did", err)
+		}
+		d = parsed
+	}
+	v, err := s.Node.Ring.Head(ctx, d)
+	if err != nil {
+		return Identity{}, s.notHeld(d, err)
+	}
+	out := Identity{ID: v.ID, DID: d.String(), Own: d == s.Node.Org, Name: s.nameOf(d), State: v.State.String(), Version: v.ID, Versions: 1,
+		Fingerprint: keyring.Fingerprint(d, v.ID), Keys: []string{}, History: []IdentityKey{}}
+	if !v.VerifiedAt.IsZero() {
+		out.VerifiedAt = stamp(v.VerifiedAt)
+	}
+	if by, at := s.Node.Ring.Confirmed(d); by != "" {
+		out.ConfirmedBy, out.ConfirmedAt = string(by), stamp(at)
+	}
+	if keys, err := s.Node.Ring.At(d, v.ID); err == nil { // a frozen DID has a head and no keys that count
+		for _, k := range keys {
+			out.Keys = append(out.Keys, k.Multikey())
+		}
+	}
+	if d.Method() == didkey.Method {
+		return out, nil
+	}
+	return out, errors.Join(s.showHistory(ctx, d, &out), s.showDoubt(ctx, d, &out), s.showEntry(ctx, &out))
+}
+
+// notHeld says why nothing is known of a DID.
+func (s *server) notHeld(d did.DID, err error) error {
+	var below *keyring.Below
+	if errors.As(err, &below) {
+		return fault.Wrap(fault.Refused, "recovering", err).WithHint("trustnode run fetches it from peers; or restore a newer backup")
+	}
+	return fault.New(fault.NotFound, "", "%s is not held here", d).
+		WithHint("a member's identity comes with the charter, or by sync; trustnode did resolve looks further")
+}
+
+// nameOf is how the charter names a member.
+func (s *server) nameOf(d did.DID) string {
+	if d == s.Node.Org {
+		return s.Node.Name
+	}
+	c, ok := s.Member.Charter()
+	if !ok {
+		return ""
+	}
+	r, _ := c.Head().Member(d)
+	return r.Name
+}
+
+// showHistory lists every key with its time, the witnesses and the other names.
+func (s *server) showHistory(ctx context.Context, d did.DID, out *Identity) error {
+	list, err := s.Node.Ring.Versions(ctx, d)
+	if err != nil {
+		return err
+	}
+	k, err := s.Node.Rec.Keys(ctx, d)
+	if err != nil {
+		return err
+	}
+	indexes := map[string]uint64{}
+	for _, span := range k.Spans() {
+		indexes[span.Version] = span.From
+	}
+	out.Versions = len(list)
+	if n := len(list); n > 0 {
+		out.ClaimedAt = stamp(list[n-1].Time)
+	}
+	out.History = keyTimes(list, indexes)
+	h, err := s.Node.Ring.History(ctx, d)
+	if errors.Is(err, keyring.ErrMethod) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.showWitnesses(ctx, h, out)
+	for _, name := range h.DIDs() {
+		if name != d {
+			out.Names = append(out.Names, name.String())
+		}
+	}
+	return nil
+}
+
+// keyTimes follows each assertion key through the versions.
+func keyTimes(list []keyring.Listing, indexes map[string]uint64) []IdentityKey {
+	out := []IdentityKey{}
+	open := map[did.PublicKey]int{} // place in out
+	index := func(version string) *uint64 {
+		if i, ok := indexes[version]; ok {
+			return &i
+		}
+		return nil
+	}
+	for _, v := range list {
+		for k, i := range open {
+			if !slices.Contains(v.Keys, k) {
+				out[i].Until, out[i].UntilIdx = v.ID, index(v.ID)
+				delete(open, k)
+			}
+		}
+		roles := didwebvh.RolesOf(v.Document)
+		for _, k := range v.Keys {
+			if _, on := open[k]; on {
+				continue
+			}
+			open[k] = len(out)
+			out = append(out, IdentityKey{Key: k.Multikey(), Role: roleOf(k, roles), From: v.ID, FromIndex: index(v.ID)})
+		}
+	}
+	return out
+}
+
+func roleOf(k did.PublicKey, r didwebvh.Roles) string {
+	switch k {
+	case r.Issuer:
+		return "issuer"
+	case r.Governance:
+		return "governance"
+	}
+	return "other"
+}
+
+// showWitnesses names who witnesses the next entry.
+func (s *server) showWitnesses(ctx context.Context, h didwebvh.History, out *Identity) {
+	list := h.Head().Parameters.Witness
+	if list.None() {
+		return
+	}
+	out.Threshold = list.Threshold
+	c, _ := s.Member.Charter()
+	ring := recorder.RingOf(s.Node.Ring)
+	for _, k := range list.Keys {
+		name := k.Multikey()
+		for _, r := range c.Head().ActiveMembers() {
+			if slices.Contains(ring.Witness(ctx, r.DID), k) {
+				name = r.DID.String()
+			}
+		}
+		out.Witnesses = append(out.Witnesses, name)
+	}
+}
+
+// showDoubt shows the branches of a fork, and did:web documents that are not trusted.
+func (s *server) showDoubt(ctx context.Context, d did.DID, out *Identity) error {
+	f, err := s.Node.Ring.Forked(ctx, d)
+	if err != nil {
+		return err
+	}
+	if f != nil {
+		out.Fork = &IdentityFork{Number: f.Number, Held: f.Held, Offered: f.Offered, Decided: f.Decided}
+	}
+	changes, err := s.Node.Ring.Changes(ctx, d)
+	for _, c := range changes {
+		out.Changed = append(out.Changed, fmt.Sprintf("%s: %v", c.Offered, c.OfferedKeys))
+	}
+	return err
+}
+
+// showEntry adds the entry under way to the own identity.
+func (s *server) showEntry(ctx context.Context, out *Identity) error {
+	if !out.Own {
+		return nil
+	}
+	e, err := s.pendingEntry(ctx)
+	if err == nil && !e.Active {
+		out.Entry = &e
+	}
+	return err
+}
