@@ -30,7 +30,7 @@ func newApp(s *streams) *cli.App {
 			"Exit codes: 0 done, 1 failed, 2 usage, 3 refused or awaiting approval, 4 does not verify.\n" +
 			"Environment: TRUSTNODE_DATA, TRUSTNODE_PASSPHRASE or TRUSTNODE_PASSPHRASE_FILE.",
 		Commands: []*cli.Command{
-			initCommand(s), runCommand(s), statusCommand(s), fedCommand(s), agentCommand(s), memoryCommand(s),
+			initCommand(s), runCommand(s), statusCommand(s), doctorCommand(s), fedCommand(s), agentCommand(s), memoryCommand(s),
 			loanCommand(s), disputeCommand(s), trustCommand(s), eventCommand(s), didCommand(s), verifyCommand(s), testnetCommand(s), versionCommand(s),
 		},
 	}

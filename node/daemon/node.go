@@ -229,7 +229,7 @@ func (n *Node) openUses(ctx context.Context) error {
 	n.party = party.New(n.self)
 	n.oracle = oracle.New(n.self, n.party)
 	n.handler = httpapi.New(httpapi.Services{Node: n.self, Events: n.events, Member: n.member, Lender: n.lender, Client: n.client, Party: n.party, Oracle: n.oracle,
-		Info: n.info, Custody: custody{n}, Stopping: n.stopping}, n.token, n.version, n.log)
+		Info: n.info, Custody: custody{n}, Doctor: n.doctor, Stopping: n.stopping}, n.token, n.version, n.log)
 	return nil
 }
 

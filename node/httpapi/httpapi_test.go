@@ -97,6 +97,7 @@ var operations = map[string]struct {
 	"didWitnessSet":    {route{"POST", "/api/v1/identities/witnesses"}, true},
 	"didMove":          {route{"POST", "/api/v1/identities/move"}, true},
 	"didDeactivate":    {route{"POST", "/api/v1/identities/deactivate"}, true},
+	"doctor":           {route{"GET", "/api/v1/doctor"}, true},
 	"didEntry":         {route{"GET", "/api/v1/entry"}, true},
 	"didResume":        {route{"POST", "/api/v1/entry/resume"}, true},
 	"didAbandon":       {route{"POST", "/api/v1/entry/abandon"}, true},

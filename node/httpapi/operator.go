@@ -22,6 +22,7 @@ func (s *server) operator(api huma.API) {
 	s.federation(api)
 	s.agents(api)
 	s.identities(api)
+	s.doctorRoute(api)
 	s.memory(api)
 	s.loans(api)
 	s.disputes(api)

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"context"
+
 	"trustnode/did"
 	"trustnode/node/client"
 	"trustnode/node/lender"
@@ -22,6 +24,7 @@ type Services struct {
 	Oracle  *oracle.Oracle
 	Info    func() Info // what the process itself knows
 	Custody Custody
+	Doctor  func(ctx context.Context) []Check
 	// Stopping is closed when the node begins to stop: who waits for a state is answered. Nil: never.
 	Stopping <-chan struct{}
 }

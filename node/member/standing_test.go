@@ -67,7 +67,7 @@ func TestRoadToFresh(t *testing.T) {
 		if got != s.want || may != s.may {
 			t.Errorf("%s: got %s, %+v (%v), want %s, %+v", s.name, got, may, reasons, s.want, s.may)
 		}
-		if words := acme.words(reasons); (got == federation.Fresh) != (len(words) == 0) {
+		if words := acme.Words(reasons); (got == federation.Fresh) != (len(words) == 0) {
 			t.Errorf("%s: words %q", s.name, words)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // Status tells of the node's place in its federation.
 func (m *Member) Status(_ context.Context, at time.Time) (Status, error) {
 	state, reasons, may := m.State(at)
-	s := Status{State: state, Allowed: may, Reasons: m.words(reasons), Peers: []PeerStatus{}}
+	s := Status{State: state, Allowed: may, Reasons: m.Words(reasons), Peers: []PeerStatus{}}
 	chain, ok := m.Charter()
 	if !ok {
 		return s, nil
@@ -45,8 +45,8 @@ func (m *Member) peer(r charter.Member, at time.Time) PeerStatus {
 	return p
 }
 
-// words says reasons to people: the fact, and what to do. A fresh node has none.
-func (m *Member) words(reasons []federation.Reason) []string {
+// Words says reasons to people: the fact, and what to do. A fresh node has none.
+func (m *Member) Words(reasons []federation.Reason) []string {
 	out := []string{}
 	for _, r := range reasons {
 		if w := m.word(r); w != "" {

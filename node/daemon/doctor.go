@@ -1,0 +1,181 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"trustnode/did"
+	"trustnode/federation"
+	"trustnode/node/httpapi"
+	"trustnode/node/recorder"
+	"trustnode/node/self"
+)
+
+// doctor looks at what an operator should know and would not see by using the node.
+func (n *Node) doctor(ctx context.Context) []httpapi.Check {
+	var out []httpapi.Check
+	for _, look := range []func(context.Context) []httpapi.Check{
+		n.checkIdentity, n.checkUpdateKeys, n.checkWitnesses, n.checkFiles, n.checkAgents, n.checkPartners, n.checkLog, n.checkState,
+	} {
+		out = append(out, look(ctx)...)
+	}
+	return out
+}
+
+func ok(what string, args ...any) httpapi.Check {
+	return httpapi.Check{Level: httpapi.LevelOK, What: fmt.Sprintf(what, args...)}
+}
+
+func warn(hint, what string, args ...any) httpapi.Check {
+	return httpapi.Check{Level: httpapi.LevelWarn, What: fmt.Sprintf(what, args...), Hint: hint}
+}
+
+func fail(hint, what string, args ...any) httpapi.Check {
+	return httpapi.Check{Level: httpapi.LevelFail, What: fmt.Sprintf(what, args...), Hint: hint}
+}
+
+func (n *Node) checkIdentity(ctx context.Context) []httpapi.Check {
+	v, err := n.self.Ring.Head(ctx, n.cfg.Org)
+	switch {
+	case err != nil:
+		return []httpapi.Check{fail("restore a newer backup of "+n.cfg.Dir, "the own identity cannot be read: %v", err)}
+	case v.State == did.Frozen:
+		return []httpapi.Check{fail("trustnode did show lists both entries; if you made one of them only, somebody has your update key", "two continuations of the own DID log are signed: partners accept nothing new from this organization")}
+	case v.State == did.Deactivated:
+		return []httpapi.Check{fail("", "the own DID is deactivated: this organization signs nothing any more")}
+	}
+	out := []httpapi.Check{ok("own identity: %s stands at %s, verified from its bytes at this start", n.cfg.Org, v.ID)}
+	p, under, err := n.member.Pending(ctx)
+	switch {
+	case err != nil:
+		out = append(out, fail("the log of the node says more", "the DID log entry under way cannot be read: %v", err))
+	case under && p.Committed.IsZero():
+		out = append(out, warn("trustnode did rotate --resume goes on with it, --abandon forgets it", "entry %s of the own DID log is built and was not published", p.Version))
+	case under:
+		out = append(out, warn("trustnode did witness status", "entry %s of the own DID log waits since %s: %d of %d witnesses have signed it", p.Version, p.Committed, p.Have, p.Need))
+	}
+	return out
+}
+
+func (n *Node) checkUpdateKeys(context.Context) []httpapi.Check {
+	place, apart, err := custody{n}.UpdatePlace()
+	if err != nil {
+		return []httpapi.Check{fail("", "where the update keys are kept cannot be read: %v", err)}
+	}
+	if n.cfg.Org.Method() != "webvh" {
+		return nil
+	}
+	_, err = os.Stat(place)
+	switch {
+	case !apart:
+		return []httpapi.Check{warn("move "+place+" to a medium that is plugged in for rotations only, then: trustnode did rotate --update-keys DIR",
+			"the key of the next DID entry lies in the data directory: whoever gets this machine gets the organization's future keys too")}
+	case errors.Is(err, fs.ErrNotExist):
+		return []httpapi.Check{ok("update keys: kept apart in %s, which is not mounted now, as it should be", place)}
+	case err != nil:
+		return []httpapi.Check{warn("", "update keys: %s cannot be looked at: %v", place, err)}
+	}
+	return []httpapi.Check{ok("update keys: kept apart in %s", place)}
+}
+
+func (n *Node) checkWitnesses(ctx context.Context) []httpapi.Check {
+	h, err := n.self.Ring.History(ctx, n.cfg.Org)
+	if err != nil {
+		return nil // a did:key has none
+	}
+	list := h.Head().Parameters.Witness
+	c, federated := n.member.Charter()
+	switch {
+	case !list.None() && len(list.Keys) == list.Threshold && len(list.Keys) > 1:
+		return []httpapi.Check{warn("trustnode did witness set --threshold N", "all %d witnesses must sign each DID entry: one that is gone for good blocks every rotation", len(list.Keys))}
+	case !list.None():
+		return []httpapi.Check{ok("witnesses: %d of %d members sign each entry of the own DID log", list.Threshold, len(list.Keys))}
+	case federated && len(c.Head().ActiveMembers()) > 1:
+		return []httpapi.Check{warn("trustnode did witness set", "nobody witnesses the own DID log: whoever steals the next update key could rotate alone")}
+	}
+	return nil
+}
+
+// checkFiles looks at who may read what in the data directory.
+func (n *Node) checkFiles(context.Context) []httpapi.Check {
+	var open []string
+	for _, name := range []string{keysDir, updateDir, TokenFile, pinsFile} {
+		st, err := os.Stat(filepath.Join(n.cfg.Dir, name))
+		if err == nil && st.Mode().Perm()&0o077 != 0 {
+			open = append(open, name)
+		}
+	}
+	if len(open) == 0 {
+		return []httpapi.Check{ok("files: keys, token and pins are readable by this user alone")}
+	}
+	return []httpapi.Check{fail("chmod -R go-rwx "+n.cfg.Dir, "others on this machine can read %s", strings.Join(open, ", "))}
+}
+
+func (n *Node) checkAgents(ctx context.Context) []httpapi.Check {
+	list, err := n.member.Agents(ctx)
+	if err != nil {
+		return []httpapi.Check{fail("", "the agents cannot be read: %v", err)}
+	}
+	var out []httpapi.Check
+	now, live := time.Now(), 0
+	for _, a := range list {
+		if a.State(now) != self.AgentLive {
+			continue
+		}
+		live++
+		v, err := n.member.ShowAgent(ctx, a.Agent.String())
+		left := a.NotAfter.Time().Sub(now)
+		if err == nil && v.RenewsAt.IsZero() && left < a.NotAfter.Sub(a.NotBefore)/3 {
+			out = append(out, warn("trustnode agent add --request FILE with a new request from who holds its key", "agent %s ends in %s, and this node does not hold its key to renew it", a.Name, left.Round(time.Minute)))
+		}
+	}
+	return append([]httpapi.Check{ok("agents: %d live", live)}, out...)
+}
+
+func (n *Node) checkPartners(ctx context.Context) []httpapi.Check {
+	c, federated := n.member.Charter()
+	if !federated {
+		return nil
+	}
+	var out []httpapi.Check
+	held := 0
+	for _, r := range c.Head().ActiveMembers() {
+		if r.DID == n.cfg.Org {
+			continue
+		}
+		v, err := n.self.Ring.Head(ctx, r.DID)
+		switch {
+		case err != nil:
+			out = append(out, warn("trustnode run fetches it from peers", "the identity of %s is not held: %v", r.Name, err))
+		case v.State == did.Frozen:
+			out = append(out, warn("trustnode did show "+r.DID.String(), "%s is frozen: two continuations of its DID log are signed", r.Name))
+		case v.State == did.Deactivated:
+			out = append(out, warn("", "%s has ended its DID", r.Name))
+		default:
+			held++
+		}
+	}
+	return append([]httpapi.Check{ok("partners: %d of %d identities are held and verify without a network", held, len(c.Head().ActiveMembers())-1)}, out...)
+}
+
+func (n *Node) checkLog(context.Context) []httpapi.Check {
+	state, why := n.self.Rec.State()
+	if state == recorder.Open {
+		return []httpapi.Check{ok("log: %d entries, open", n.logSize(n.cfg.Org))}
+	}
+	return []httpapi.Check{warn("peers bring what is missing; if none will come: trustnode run --accept-unconfirmed", "the own log is %s: %s", state, why)}
+}
+
+func (n *Node) checkState(context.Context) []httpapi.Check {
+	state, reasons, _ := n.member.State(time.Now())
+	if state == federation.Fresh || state == federation.Alone {
+		return []httpapi.Check{ok("federation: the node is %s", state)}
+	}
+	return []httpapi.Check{warn(strings.Join(n.member.Words(reasons), "; "), "federation: the node is %s", state)}
+}
