@@ -300,10 +300,7 @@ func webKeys(r home) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	var out []string
-	for _, id := range vs[len(vs)-1].Document.Listed(did.AssertionMethod) {
-		out = append(out, id)
-	}
+	out := slices.Clone(vs[len(vs)-1].Document.Listed(did.AssertionMethod))
 	slices.Sort(out)
 	return strings.Join(out, " "), true
 }

@@ -446,3 +446,39 @@ func TestWebConfirmation(t *testing.T) {
 		t.Errorf("by its host: %s at %s", by, when)
 	}
 }
+
+// TestLoadOfManyRecords: more than one page, in which some are damaged, and the others come back.
+func TestLoadOfManyRecords(t *testing.T) {
+	const n = 100
+	ctx := t.Context()
+	r := fresh(t)
+	name := func(i int) did.DID { return did.MustParse(fmt.Sprintf("did:web:o%03d.example", i)) }
+	for i := range n {
+		doc := document(name(i).String(), []seed{i1}, nil, "")
+		if _, err := r.OfferWeb(ctx, name(i), []byte(doc), "join", seen, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bad := map[int]bool{3: true, 31: true, 32: true, 99: true}
+	for i := range bad {
+		rec, err := r.store.Load(ctx, name(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec.Web[0].Bytes[10] ^= 1
+		if err := r.store.Advance(ctx, rec.Version, rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := newHome(t, r.store, r.pins)
+	err := again.Load(ctx)
+	var below *keyring.Below
+	if !errors.As(err, &below) || below.DID != name(3) {
+		t.Errorf("load: %v", err)
+	}
+	for i := range n {
+		if _, err := again.Head(ctx, name(i)); errors.As(err, &below) != bad[i] || !bad[i] && err != nil {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+}
