@@ -223,8 +223,24 @@ func TestThirdBranchFreezesAgain(t *testing.T) {
 // copyOf is a ring over a copy of what r wrote.
 func copyOf(t *testing.T, r home) home {
 	t.Helper()
-	store, p := keyring.Memory(), pins.Memory()
-	all, err := r.store.List(t.Context(), did.DID{}, 100)
+	store, p := copyOfStore(t, r.store), pins.Memory()
+	all, err := store.List(t.Context(), did.DID{}, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rec := range all {
+		slot, value, _ := r.pins.Highest(pins.KindDID, rec.Version.DID.String())
+		if err := p.Put(t.Context(), slot, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return home{r.Ring, store, p}.restart(t)
+}
+
+func copyOfStore(t *testing.T, from keyring.Store) keyring.Store {
+	t.Helper()
+	store := keyring.Memory()
+	all, err := from.List(t.Context(), did.DID{}, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,12 +248,8 @@ func copyOf(t *testing.T, r home) home {
 		if err := store.Advance(t.Context(), keyring.Version{}, rec); err != nil {
 			t.Fatal(err)
 		}
-		slot, value, _ := r.pins.Highest(pins.KindDID, rec.Version.DID.String())
-		if err := p.Put(t.Context(), slot, value); err != nil {
-			t.Fatal(err)
-		}
 	}
-	return home{r.Ring, store, p}.restart(t)
+	return store
 }
 
 // TestWhatGoesOnWhileFrozenIsKept: a charter names a version that came after the fork, of either branch.
@@ -447,5 +459,26 @@ func TestManyBranches(t *testing.T) {
 	}
 	if _, err := r.AcceptHead(ctx, d, early.Head().ID, charter); err != nil {
 		t.Errorf("the earliest is decided for: %v", err)
+	}
+}
+
+// TestBackupFromBeforeADecision: the state holds the branch that was decided against, the pin the other one. That is a
+// decision, though nobody here remembers whose.
+func TestBackupFromBeforeADecision(t *testing.T) {
+	one, a, b := fork(t)
+	ctx, d := t.Context(), one.DID()
+	old := fresh(t)
+	old.hold(t, a)
+	p := pins.Memory()
+	if err := p.Put(ctx, pins.Slot{Kind: pins.KindDID, Key: d.String(), N: 2}, b.Head().ID); err != nil {
+		t.Fatal(err)
+	}
+	r := newHome(t, old.store, p).restart(t)
+	if got, err := r.Offer(ctx, d, b.Log(), nil); err != nil || got.Version != version(b, did.Held) {
+		t.Errorf("the pinned branch: %+v, %v", got, err)
+	}
+	f, err := r.restart(t).Forked(ctx, d)
+	if err != nil || f == nil || f.Decided != "pin" || f.Offered != a.Head().ID {
+		t.Errorf("evidence %+v, %v", f, err)
 	}
 }

@@ -132,6 +132,7 @@ func pinnedIn(h didwebvh.History, version string) int {
 func (r *Ring) commit(ctx context.Context, m, n *member, by string) (Result, error) {
 	n.record.Version = r.stand(m, n)
 	if err := r.pin(ctx, n, by); err != nil {
+		r.fell(m)
 		return Result{}, err
 	}
 	if err := r.put(context.WithoutCancel(ctx), m, n); err != nil {
@@ -170,8 +171,19 @@ func (r *Ring) pin(ctx context.Context, n *member, by string) error {
 	return r.pins.Move(ctx, s, head.id, cmp.Or(by, byPin))
 }
 
-// put stores n in the place of m and shows it. What is pinned and could not be
-// stored leaves m behind the pins: it answers no key until an offer heals it.
+// fell shows m behind the pins after a change of it was pinned and not stored:
+// it answers no key until an offer or the same decision heals it.
+func (r *Ring) fell(m *member) {
+	b := r.behind(m.did(), m, nil)
+	if b == nil || m.below != nil || m.record.Version.State == 0 {
+		return
+	}
+	c := *m
+	c.below = b
+	r.publish(&c)
+}
+
+// put stores n in the place of m and shows it.
 func (r *Ring) put(ctx context.Context, m, n *member) error {
 	n.below = r.behind(m.did(), n, nil)
 	from := m.record.Version
@@ -179,11 +191,7 @@ func (r *Ring) put(ctx context.Context, m, n *member) error {
 		from = Version{} // nothing is stored
 	}
 	if err := r.store.Advance(ctx, from, n.record); err != nil {
-		if b := r.behind(m.did(), m, nil); b != nil && from != (Version{}) {
-			c := *m
-			c.below = b
-			r.publish(&c)
-		}
+		r.fell(m)
 		return err
 	}
 	r.publish(n)

@@ -160,7 +160,7 @@ func (r *Ring) Log(_ context.Context, d did.DID, afterVersion int) ([]byte, erro
 		return nil, err
 	}
 	if d.Method() == webMethod {
-		return m.record.Web[len(m.record.Web)-1].Bytes, nil
+		return m.bytes(m.head()), nil
 	}
 	return m.history.After(afterVersion), nil
 }

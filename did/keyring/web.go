@@ -150,14 +150,14 @@ func (r *Ring) takeWeb(ctx context.Context, m *member, s Snapshot, number int, b
 // withSnapshot is m with s for its newest version. What else was offered stays: it is evidence.
 func (m *member) withSnapshot(s Snapshot, number int) (*member, error) {
 	s.Number = number
-	web := m.record.Web
-	if len(m.versions) == 0 {
-		web = nil // what could not be read is no version
+	n := &member{versions: slices.Clip(m.versions)}
+	if len(m.versions) > 0 { // what could not be read is no version
+		n.record.Web = slices.Clip(m.record.Web)
 	}
-	n, err := snapshots(m.did(), append(slices.Clone(web), s))
-	if err != nil {
+	if err := n.push(m.did(), s); err != nil {
 		return nil, err
 	}
+	n.retired = retirements(n.versions)
 	n.record.Version.DID = m.did()
 	id := s.ID()
 	n.record.Offered = slices.DeleteFunc(slices.Clone(m.record.Offered), func(o Snapshot) bool { return o.ID() == id })
@@ -166,20 +166,29 @@ func (m *member) withSnapshot(s Snapshot, number int) (*member, error) {
 
 // snapshots is the member that trusted documents make. Errors: did.ErrDocument, ErrUnknownVersion for numbers that do not rise.
 func snapshots(d did.DID, list []Snapshot) (*member, error) {
-	m := &member{record: Record{Web: list}}
+	m := &member{}
 	for _, s := range list {
-		doc, err := did.ParseDocument(s.Bytes, d)
-		if err != nil {
+		if err := m.push(d, s); err != nil {
 			return nil, err
 		}
-		id := s.ID()
-		if _, twice := m.byID(id); twice || s.Number <= m.head().number {
-			return nil, fmt.Errorf("snapshot %d of %s: %w", s.Number, d, ErrUnknownVersion)
-		}
-		m.versions = append(m.versions, version{number: s.Number, id: id, time: s.FetchedAt, doc: doc})
 	}
 	m.retired = retirements(m.versions)
 	return m, nil
+}
+
+// push adds the next trusted document.
+func (m *member) push(d did.DID, s Snapshot) error {
+	doc, err := did.ParseDocument(s.Bytes, d)
+	if err != nil {
+		return err
+	}
+	id := s.ID()
+	if _, twice := m.byID(id); twice || s.Number <= m.head().number {
+		return fmt.Errorf("snapshot %d of %s: %w", s.Number, d, ErrUnknownVersion)
+	}
+	m.record.Web = append(m.record.Web, s)
+	m.versions = append(m.versions, version{number: s.Number, id: id, time: s.FetchedAt, doc: doc})
+	return nil
 }
 
 // setAside keeps a document that is not trusted, and answers the *Changed.
