@@ -219,7 +219,7 @@ func (n *Node) openUses(ctx context.Context) error {
 		return err
 	}
 	n.member, err = member.New(ctx, n.self, member.Config{Pins: n.pins, HostKey: host, Listen: n.cfg.P2P, Contact: n.cfg.Contact,
-		Software: "trustnode/" + n.version, Mono: func() time.Duration { return time.Since(n.mono) }, Size: n.logSize, NewKey: n.sign.NewAgent, Again: n.again, Resuming: n.resuming, Resumed: n.resumed})
+		Software: "trustnode/" + n.version, Mono: func() time.Duration { return time.Since(n.mono) }, Size: n.logSize, NewKey: n.sign.NewAgent, AgentEnded: n.agentEnded, Again: n.again, Resuming: n.resuming, Resumed: n.resumed})
 	if err != nil {
 		return err
 	}
