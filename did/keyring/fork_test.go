@@ -441,7 +441,7 @@ func TestManyBranches(t *testing.T) {
 	r := fresh(t)
 	r.hold(t, three)
 	for n := range 12 {
-		_, _ = r.Offer(ctx, d, rotated(t, two, u3, seed(20+n), 0).Log(), nil)
+		_, _ = r.Offer(ctx, d, rotated(t, two, u3, seed(0x60+n), 0).Log(), nil)
 	}
 	if f, err := r.Forked(ctx, d); err != nil || f.Number != 3 {
 		t.Fatalf("%+v, %v", f, err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"trustnode/did"
+	"trustnode/did/credential"
 	"trustnode/did/keyring"
 	"trustnode/did/keys"
 	"trustnode/did/pins"
@@ -219,7 +220,9 @@ func (n *Node) openUses(ctx context.Context) error {
 		return err
 	}
 	n.member, err = member.New(ctx, n.self, member.Config{Pins: n.pins, HostKey: host, Listen: n.cfg.P2P, Contact: n.cfg.Contact,
-		Software: "trustnode/" + n.version, Mono: func() time.Duration { return time.Since(n.mono) }, Size: n.logSize, NewKey: n.sign.NewAgent, DropKey: n.keys.Delete, Witness: n.sign.witnessKey, Endorse: n.endorse, Again: n.again, Resuming: n.resuming, Resumed: n.resumed})
+		Software: "trustnode/" + n.version, Mono: func() time.Duration { return time.Since(n.mono) }, Size: n.logSize,
+		NewKey: n.sign.NewAgent, DropKey: n.keys.Delete, Witness: n.sign.witnessKey, Endorse: n.endorse,
+		AgentEnded: n.agentEnded, Credential: credential.Export, Again: n.again, Resuming: n.resuming, Resumed: n.resumed})
 	if err != nil {
 		return err
 	}

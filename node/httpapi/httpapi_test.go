@@ -92,6 +92,11 @@ var operations = map[string]struct {
 	"fedApply":         {route{"POST", "/api/v1/federation/apply"}, true},
 	"agentAdd":         {route{"POST", "/api/v1/agents"}, true},
 	"agentList":        {route{"GET", "/api/v1/agents"}, true},
+	"agentDraft":       {route{"POST", "/api/v1/agents/drafts"}, true},
+	"agentShow":        {route{"GET", "/api/v1/agents/{agent}"}, true},
+	"agentRevoke":      {route{"POST", "/api/v1/agents/{agent}/revoke"}, true},
+	"agentToken":       {route{"POST", "/api/v1/agents/{agent}/tokens"}, true},
+	"agentTokenRevoke": {route{"DELETE", "/api/v1/tokens/{prefix}"}, true},
 	"didShow":          {route{"GET", "/api/v1/identities/{did}"}, true},
 	"didRotate":        {route{"POST", "/api/v1/identities/rotate"}, true},
 	"didWitnessSet":    {route{"POST", "/api/v1/identities/witnesses"}, true},
@@ -138,7 +143,7 @@ func TestOpenAPI(t *testing.T) {
 	if err := json.Unmarshal(w.Body.Bytes(), &doc); err != nil {
 		t.Fatalf("%v: %.200s", err, w.Body)
 	}
-	if !strings.HasPrefix(doc.OpenAPI, "3.1") || doc.Info.Title != "trustnode" || len(doc.Components.SecuritySchemes) != 1 {
+	if !strings.HasPrefix(doc.OpenAPI, "3.1") || doc.Info.Title != "trustnode" || len(doc.Components.SecuritySchemes) != 2 {
 		t.Errorf("got %s %+v %v", doc.OpenAPI, doc.Info, doc.Components.SecuritySchemes)
 	}
 	left := maps.Clone(operations)
@@ -162,7 +167,7 @@ type untouched struct{ read bool }
 func (u *untouched) Read([]byte) (int, error) { u.read = true; return 0, io.EOF }
 
 func filled(path string) string {
-	return strings.NewReplacer("{id}", "zQmNone", "{did}", "self").Replace(path)
+	return strings.NewReplacer("{id}", "zQmNone", "{did}", "self", "{agent}", "ghost", "{prefix}", "tn1_AAAAAAAA").Replace(path)
 }
 
 // The operator's routes are the operator's: who has no token is refused before a byte of

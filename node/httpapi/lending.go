@@ -204,9 +204,17 @@ func (s *server) loans(api huma.API) {
 		})
 	})
 	s.route(api, http.MethodPost, "/api/v1/loans/read", "loanRead", "Read under a permission as an own agent", http.StatusOK, func(op huma.Operation) {
+		op.Security = operatorOrAgent
 		huma.Register(api, op, func(ctx context.Context, in *struct{ Body LoanRead }) (*struct{ Body LoanAnswer }, error) {
 			b := in.Body
-			r, err := s.Client.Read(ctx, client.ReadInput{As: b.As, Perm: b.Permission, Purpose: b.Purpose, Filter: b.Filter, Limit: b.Limit, Cursor: b.Cursor})
+			as, err := readsAs(ctx, b.As)
+			if err != nil {
+				return nil, s.refuse(err)
+			}
+			r, err := s.Client.Read(ctx, client.ReadInput{As: as, Perm: b.Permission, Purpose: b.Purpose, Filter: b.Filter, Limit: b.Limit, Cursor: b.Cursor})
+			if err == nil {
+				err = s.stillCalls(ctx)
+			}
 			if err != nil {
 				return nil, s.refuse(err)
 			}

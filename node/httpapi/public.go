@@ -22,6 +22,7 @@ func (s *server) public(api huma.API, mux *http.ServeMux) {
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.HandleFunc("GET /.well-known/did.jsonl", s.didLog)
 	mux.HandleFunc("GET /api/v1/log/{did}/checkpoint", s.checkpoint)
+	mux.HandleFunc("GET /agents/{name}/{file}", s.agentFile)
 	mux.Handle("GET /metrics", loopback(promhttp.HandlerFor(s.metrics(), promhttp.HandlerOpts{})))
 }
 
@@ -107,6 +108,9 @@ func (s *server) metrics() *prometheus.Registry {
 			}
 			return float64(c.Head().Seq)
 		}),
+		gauge("agents_expiring", "live own agents with a third of their time left, or less, that this node cannot renew", s.expiring),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "trustnode", Name: "agent_tokens_refused_total", Help: "calls with a token of no live agent"},
+			func() float64 { return float64(s.turnedAway.Load()) }),
 		gauge("fresh", "1 while the node is fresh", func() float64 {
 			if st, _, _ := s.Member.State(time.Now()); st == federation.Fresh {
 				return 1

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -45,6 +46,8 @@ type server struct {
 	Services
 	token [sha256.Size]byte
 	log   *slog.Logger
+	// turnedAway counts calls with a token of no live agent.
+	turnedAway atomic.Uint64
 }
 
 // New returns the handler of every route. token is the operator's.
@@ -56,6 +59,7 @@ func New(s Services, token, version string, log *slog.Logger) http.Handler {
 	cfg.DocsPath, cfg.SchemasPath = "", ""
 	cfg.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"operator": {Type: "http", Scheme: "bearer", Description: "DIR/operator.token"},
+		"agent":    {Type: "http", Scheme: "bearer", Description: "a token of one agent, from trustnode agent token NAME --for http"},
 	}
 	api := humago.New(mux, cfg)
 	srv := &server{Services: s, token: sha256.Sum256([]byte(token)), log: log}
@@ -71,8 +75,18 @@ func New(s Services, token, version string, log *slog.Logger) http.Handler {
 // is read.
 func (s *server) authorize(api huma.API) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
-		if open[ctx.Operation().OperationID] || s.isOperator(ctx.Header("Authorization")) {
+		id, header := ctx.Operation().OperationID, ctx.Header("Authorization")
+		if open[id] || s.isOperator(header) {
 			next(ctx)
+			return
+		}
+		if text, ok := agentToken(header); ok && forAgents[id] {
+			who, err := s.callerOf(ctx.Context(), text)
+			if err != nil {
+				writeProblem(api, ctx, err)
+				return
+			}
+			next(huma.WithValue(ctx, callerKey{}, who))
 			return
 		}
 		d := fault.New(fault.Unauthenticated, "token", "this route is the operator's").WithHint("send the text of DIR/operator.token as bearer token")

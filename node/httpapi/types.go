@@ -45,24 +45,6 @@ type Peer struct {
 	Heard  string `json:"heard,omitempty" doc:"when its newest beacon came"`
 }
 
-// AgentAdd asks for a new agent.
-type AgentAdd struct {
-	Name    string   `json:"name" doc:"[a-z][a-z0-9-]{0,31}, unique in the organization"`
-	Can     []string `json:"can" doc:"capabilities: lend, borrow"`
-	Project string   `json:"project,omitempty" doc:"the project whose memory the agent works in"`
-}
-
-// Agent is one agent of this organization.
-type Agent struct {
-	ID       string   `json:"id" doc:"id of the agent object"`
-	DID      string   `json:"did"`
-	Name     string   `json:"name"`
-	Can      []string `json:"can"`
-	Serial   uint64   `json:"serial"`
-	NotAfter string   `json:"not_after"`
-	Project  string   `json:"project,omitempty"`
-}
-
 // File is a file that travels as base64 in JSON.
 type File struct {
 	Data []byte `json:"data" doc:"the file's bytes, base64"`
@@ -196,7 +178,7 @@ type Loan struct {
 
 // LoanRead asks to read under a permission as one of the own agents.
 type LoanRead struct {
-	As         string `json:"as" doc:"name or DID of the borrowing agent"`
+	As         string `json:"as,omitempty" doc:"name or DID of the borrowing agent; the token's own where an agent asks by token"`
 	Permission string `json:"permission" doc:"id or compact form"`
 	Purpose    string `json:"purpose"`
 	Filter     string `json:"filter,omitempty"`
@@ -421,11 +403,6 @@ type IdentityFork struct {
 	Held    string `json:"held"`
 	Offered string `json:"offered"`
 	Decided string `json:"decided,omitempty" doc:"what settled it"`
-}
-
-// Agents is a list of agents.
-type Agents struct {
-	Agents []Agent `json:"agents"`
 }
 
 // Loans is a list of loans.

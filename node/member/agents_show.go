@@ -43,7 +43,7 @@ func (m *Member) ShowAgent(ctx context.Context, nameOrDID string) (AgentView, er
 		return AgentView{}, err
 	}
 	v.Display = body.Display
-	if err := m.addRevocation(ctx, &v); err != nil {
+	if err := m.addHistory(ctx, &v); err != nil {
 		return AgentView{}, err
 	}
 	mine := row.Org == m.n.Org
@@ -77,14 +77,18 @@ func (m *Member) look(ctx context.Context, nameOrDID string) (row self.AgentRow,
 	return row, tokens, err
 }
 
-// addRevocation says where the log of its organization ended an agent, and why.
-func (m *Member) addRevocation(ctx context.Context, v *AgentView) error {
-	if !v.Row.Revoked {
-		return nil
-	}
+// addHistory says where the log of its organization issued an agent, and where and why it
+// ended it.
+func (m *Member) addHistory(ctx context.Context, v *AgentView) error {
 	k, err := m.n.Rec.Keys(ctx, v.Row.Org)
 	if err != nil {
 		return err
+	}
+	if t, ok := k.Term(v.Row.Object); ok && v.Row.Index == 0 {
+		v.Row.Index = t.From
+	}
+	if !v.Row.Revoked {
+		return nil
 	}
 	for _, t := range k.Terms(v.Row.Agent) {
 		if t.Revoked != nil {

@@ -1,0 +1,4 @@
+package httpapi
+
+// Accepted is accepted, for its fuzz test.
+var Accepted = accepted
