@@ -66,10 +66,11 @@ func TestPassphraseFiles(t *testing.T) {
 			t.Errorf("%s: got %.40q, %v, hint %q", c.name, got, err, d.Hint)
 		}
 	}
-	for name, file := range map[string]string{"no file": filepath.Join(t.TempDir(), "none"), "a directory": t.TempDir()} {
-		if err := os.Chmod(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range map[string]string{"no file": filepath.Join(dir, "none"), "a directory": dir} {
 		if got, err := passphraseFile("VAR", file); got != nil || fault.Of(err) != fault.Unauthenticated {
 			t.Errorf("%s: got %q, %v", name, got, err)
 		}
