@@ -28,7 +28,8 @@ func newApp(s *streams) *cli.App {
 		Description: "A verb speaks to the running node of --data, or opens the directory itself when none runs.\n" +
 			"Flags stand before or after arguments; \"--\" ends them. Every verb takes --data DIR and --json.\n" +
 			"Exit codes: 0 done, 1 failed, 2 usage, 3 refused or awaiting approval, 4 does not verify.\n" +
-			"Environment: TRUSTNODE_DATA, TRUSTNODE_PASSPHRASE or TRUSTNODE_PASSPHRASE_FILE.",
+			"Environment: TRUSTNODE_DATA; TRUSTNODE_PASSPHRASE or TRUSTNODE_PASSPHRASE_FILE, and the same with\n" +
+			"UPDATE_, GOVERNANCE_ or PERSON_ before PASSPHRASE for the stores that have their own.",
 		Commands: []*cli.Command{
 			initCommand(s), runCommand(s), statusCommand(s), doctorCommand(s), fedCommand(s), agentCommand(s), memoryCommand(s),
 			loanCommand(s), disputeCommand(s), trustCommand(s), eventCommand(s), didCommand(s), verifyCommand(s), testnetCommand(s), versionCommand(s),

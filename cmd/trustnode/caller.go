@@ -113,6 +113,7 @@ func openHere(ctx context.Context, cfg config.Config) (*caller, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer clear(pass)
 	n, err := daemon.OpenOffline(ctx, cfg, pass, quiet())
 	if err != nil {
 		return nil, err

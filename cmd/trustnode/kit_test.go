@@ -82,6 +82,8 @@ type folk struct {
 	t     *testing.T
 	bin   string
 	dir   string
+	env   []string     // more of the environment of each process
+	heard func(answer) // told of each verb that has ended, if given
 	procs map[string]*proc
 }
 
@@ -123,7 +125,7 @@ func (f *folk) tail() {
 func (f *folk) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(f.bin, args...)
 	cmd.Dir = f.dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.dir, "TRUSTNODE_PASSPHRASE=" + testPassphrase}
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.dir, "TRUSTNODE_PASSPHRASE=" + testPassphrase}, f.env...)
 	return cmd
 }
 
@@ -140,7 +142,11 @@ func (f *folk) try(args ...string) answer {
 	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) })
 	defer stop()
 	_ = cmd.Wait()
-	return answer{args, cmd.ProcessState.ExitCode(), out.String(), err.String()}
+	a := answer{args, cmd.ProcessState.ExitCode(), out.String(), err.String()}
+	if f.heard != nil {
+		f.heard(a)
+	}
+	return a
 }
 
 // must runs a verb that has to end with 0.

@@ -11,10 +11,18 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"trustnode/node/guard"
 )
 
 func main() {
-	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
+	// First of all: from here on the process may hold secrets.
+	if _, err := guard.Process(); err != nil {
+		os.Exit((&streams{out: os.Stdout, err: os.Stderr}).report(err))
+	}
+	code := run(os.Args, os.Stdin, os.Stdout, os.Stderr)
+	forgetPassphrases()
+	os.Exit(code)
 }
 
 // Exit codes: section 9 of the overview.

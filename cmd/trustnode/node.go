@@ -13,6 +13,7 @@ import (
 
 	"trustnode/node/config"
 	"trustnode/node/daemon"
+	"trustnode/node/guard"
 	"trustnode/node/httpapi"
 )
 
@@ -34,6 +35,7 @@ func initCommand(s *streams) *cli.Command {
 			if err != nil {
 				return err
 			}
+			defer clear(pass)
 			r, err := daemon.Init(c.Context, daemon.InitOptions{Dir: c.String("data"), Name: c.String("name"), Domain: c.String("domain"), Contact: c.String("contact"),
 				HTTP: c.String("http"), P2P: c.StringSlice("p2p"), UpdateKeys: c.String("update-keys"), Passphrase: pass})
 			if err != nil {
@@ -53,21 +55,35 @@ func initCommand(s *streams) *cli.Command {
 
 func runCommand(s *streams) *cli.Command {
 	return &cli.Command{Name: "run", Usage: "run the node until it is told to stop",
-		Flags: []cli.Flag{&cli.BoolFlag{Name: "accept-unconfirmed", Usage: "sign on although no peer has confirmed what this node last signed (recorded)"}},
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "accept-unconfirmed", Usage: "sign on although no peer has confirmed what this node last signed (recorded)"},
+			&cli.BoolFlag{Name: "lock-memory", Usage: "keep the memory of the node out of swap; needs Linux and no limit of locked memory"}},
 		Action: func(c *cli.Context) error {
 			cfg, err := configOf(c)
 			if err != nil {
 				return err
 			}
+			if c.Bool("lock-memory") {
+				if err := guard.LockMemory(); err != nil {
+					return err
+				}
+			}
 			pass, err := passphrase("passphrase of " + cfg.Dir)
 			if err != nil {
 				return err
 			}
+			defer clear(pass)
+			forgetPassphrases()  // a node runs for long and asks no more
 			var level slog.Level // config has checked the word
 			if err := level.UnmarshalText([]byte(cfg.LogLevel)); err != nil {
 				return err
 			}
 			log := slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level}))
+			if note, err := guard.Process(); err != nil {
+				return err
+			} else if note != "" {
+				log.Warn("the process is not guarded", "why", note)
+			}
 			return daemon.Run(c.Context, cfg, pass, daemon.RunOptions{Log: log, AcceptUnconfirmed: c.Bool("accept-unconfirmed"), Version: version})
 		}}
 }

@@ -3,9 +3,7 @@ package keys
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,23 +35,21 @@ func checkID(id string) error {
 	return nil
 }
 
-const (
-	blobSuffix = ".key"
-	tempSuffix = ".tmp"
-)
+const blobSuffix = ".key"
 
-// dirBlobs keeps one file for each blob, mode 0600.
+// dirBlobs keeps one file for each blob, mode 0600: its id and the suffix.
 type dirBlobs struct {
-	dir string
-	mu  sync.Mutex // one writer at a time, since a blob's temporary file has one name
+	disk        disk
+	dir, suffix string
+	mu          sync.Mutex // one writer at a time, since a blob's temporary file has one name
 }
 
 var _ Blobs = (*dirBlobs)(nil)
 
 // DirBlobs returns the blobs in dir, which must exist: a file ID.key of mode 0600 for each.
-func DirBlobs(dir string) Blobs { return &dirBlobs{dir: dir} }
+func DirBlobs(dir string) Blobs { return &dirBlobs{dir: dir, suffix: blobSuffix} }
 
-func (d *dirBlobs) path(id string) string { return filepath.Join(d.dir, id+blobSuffix) }
+func (d *dirBlobs) path(id string) string { return filepath.Join(d.dir, id+d.suffix) }
 
 func (d *dirBlobs) Put(id string, b []byte) error {
 	if err := checkID(id); err != nil {
@@ -61,7 +57,7 @@ func (d *dirBlobs) Put(id string, b []byte) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return writeFile(d.path(id), b)
+	return d.disk.replace(d.path(id), b)
 }
 
 func (d *dirBlobs) Get(id string) ([]byte, error) {
@@ -81,25 +77,20 @@ func (d *dirBlobs) Delete(id string) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := os.Remove(d.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("keys: %w", err)
+	if err := d.disk.remove(d.path(id)); err != nil {
+		return err
 	}
-	return syncDir(d.dir)
+	return d.disk.syncDir(d.dir)
 }
 
 func (d *dirBlobs) List() ([]string, error) {
-	entries, err := os.ReadDir(d.dir)
-	if err != nil {
-		return nil, fmt.Errorf("keys: %w", err)
+	id := func(name string) string { return strings.TrimSuffix(name, d.suffix) }
+	ids, err := filesIn(d.dir, func(name string) bool { return strings.HasSuffix(name, d.suffix) && checkID(id(name)) == nil })
+	for i, name := range ids {
+		ids[i] = id(name)
 	}
-	var ids []string
-	for _, e := range entries {
-		if id, ok := strings.CutSuffix(e.Name(), blobSuffix); ok && e.Type().IsRegular() && checkID(id) == nil {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids) // ReadDir sorts with the suffix, which orders "a-b" before "a"
-	return ids, nil
+	slices.Sort(ids) // by name they are sorted with the suffix, which orders "a-b" before "a"
+	return ids, err
 }
 
 // memBlobs is the twin in memory.
@@ -155,73 +146,4 @@ func (m *memBlobs) List() ([]string, error) {
 	}
 	slices.Sort(ids)
 	return ids, nil
-}
-
-// writeFile replaces the file at path durably: at each moment the path names the old content or the new one, whole.
-func writeFile(path string, b []byte) error {
-	temp := path + tempSuffix
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return fmt.Errorf("keys: %w", err)
-	}
-	_, err = f.Write(b)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err2 := f.Close(); err == nil {
-		err = err2
-	}
-	if err == nil {
-		err = os.Rename(temp, path)
-	}
-	if err != nil {
-		os.Remove(temp)
-		return fmt.Errorf("keys: %w", err)
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-func readFile(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("keys: %w", err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err != nil {
-		return nil, fmt.Errorf("keys: %w", err)
-	}
-	if int64(len(b)) > most {
-		return nil, fmt.Errorf("keys: %s is longer than %d bytes", filepath.Base(path), most)
-	}
-	return b, nil
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("keys: %w", err)
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil {
-		return fmt.Errorf("keys: %w", err)
-	}
-	return nil
-}
-
-// sweep removes what a crash left of files being written, so that no copy of a key outlives its deletion.
-func sweep(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return fmt.Errorf("keys: %w", err)
-	}
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), tempSuffix) || !e.Type().IsRegular() {
-			continue
-		}
-		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
-			return fmt.Errorf("keys: %w", err)
-		}
-	}
-	return nil
 }

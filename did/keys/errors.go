@@ -21,6 +21,8 @@ var (
 	ErrSeed = errors.New("seed is not 32 bytes")
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("key store is closed")
+	// ErrRekeyed says that the passphrase was changed after the store was opened, so that it can take no key.
+	ErrRekeyed = errors.New("passphrase of the key store was changed, open it again")
 	// ErrNoBlob is what Blobs.Get returns for an id it does not hold.
 	ErrNoBlob = errors.New("no such blob")
 	// ErrBlobID says that an id is not 1 to 64 characters of A-Z a-z 0-9 - _.

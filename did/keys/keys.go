@@ -4,9 +4,13 @@
 // private key, and no call returns one but HostKey, for the transport. A signer signs only what package envelope built, so a key
 // cannot be made to sign a free byte string.
 //
+// The life of a key is made of calls that each are durable on return: Generate the next one, say publicly that it counts, sign
+// with it, Delete the old one. A crash between two of them leaves both keys.
+//
 // At rest a store is a directory of mode 0700 with lock.json and one file ID.key of mode 0600 for each key; SPEC.md has the
 // format. Keys are kept by aries' localkms under a secret lock of our own: argon2id over the passphrase, XChaCha20-Poly1305. Of
-// localkms only creating, importing and loading Ed25519 keys is used; its Rotate deletes before it writes.
+// localkms only creating, importing and loading Ed25519 keys is used; its Rotate deletes before it writes. The stores of agents,
+// of each person, of the next update key and of governance are directories like it, each with its own passphrase.
 //
 // What it does not do: it does not say which key is valid when (that is in the DID documents), does not ask for
 // passphrases, does not lock its directory against a second process, and does not promise erasure from memory, which aries' strings
@@ -24,6 +28,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -49,7 +54,10 @@ var wrapText = base64.URLEncoding
 // Store holds private keys. It is safe for concurrent use. Made by Create, Open or Memory.
 type Store struct {
 	sealed sealed
+	lock   secretLock
 	kms    *localkms.LocalKMS
+
+	dir, tag string // where lock.json lies and what it was when the store was opened; empty in memory
 
 	mu     sync.Mutex
 	opened map[did.PublicKey]*signer // guarded by mu
@@ -60,52 +68,68 @@ type Store struct {
 // clears it. At most one params may be given; none means DefaultParams. Errors: ErrExists, ErrEmpty, ErrLock for params
 // out of range, and those of the file system.
 func Create(dir string, passphrase []byte, params ...Params) (*Store, error) {
-	p := DefaultParams
-	if len(params) > 0 {
-		p = params[0]
-	}
-	if err := prepare(dir); err != nil {
+	return createOn(disk{}, dir, passphrase, params...)
+}
+
+func createOn(d disk, dir string, passphrase []byte, params ...Params) (*Store, error) {
+	if err := d.prepare(dir); err != nil {
 		return nil, err
 	}
-	l, master, err := newLock(passphrase, p)
+	lockJSON, master, err := makeLock(passphrase, params)
 	if err != nil {
 		return nil, err
 	}
 	defer clear(master)
-	b, err := l.marshal()
-	if err != nil {
+	if err := d.replace(filepath.Join(dir, lockName), lockJSON); err != nil {
 		return nil, err
 	}
-	if err := writeFile(filepath.Join(dir, lockName), b); err != nil {
-		return nil, err
-	}
-	return newStore(DirBlobs(dir), master)
+	return dirStore(d, dir, lockJSON, master)
 }
 
 // prepare makes the directory and sees to it that no store is overwritten: its keys could never be opened again.
-func prepare(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("keys: %w", err)
+func (d disk) prepare(dir string) error {
+	if err := d.makeDir(dir); err != nil {
+		return err
 	}
-	// A medium without modes (FAT) refuses; there the files are as private as the medium.
-	_ = os.Chmod(dir, 0o700)
-	if _, err := os.Lstat(filepath.Join(dir, lockName)); !errors.Is(err, os.ErrNotExist) {
+	private(dir)
+	if there, err := Exists(dir); err != nil {
+		return err
+	} else if there {
 		return fmt.Errorf("%w in %s", ErrExists, dir)
 	}
 	ids, err := DirBlobs(dir).List()
 	if err != nil {
 		return err
 	}
-	if len(ids) > 0 {
-		return fmt.Errorf("%w in %s: %d keys without lock.json", ErrExists, dir, len(ids))
+	staged, err := filesIn(dir, isStaged)
+	if err != nil {
+		return err
 	}
-	return sweep(dir)
+	if n := len(ids) + len(staged); n > 0 {
+		return fmt.Errorf("%w in %s: %d keys without lock.json", ErrExists, dir, n)
+	}
+	return d.sweep(dir)
+}
+
+// Exists says whether dir holds a store, by its lock.json, which may be damaged. A directory that does not exist holds
+// none. The error is that of the file system: whether there is a store is then not known.
+func Exists(dir string) (bool, error) {
+	_, err := os.Lstat(filepath.Join(dir, lockName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("keys: %w", err)
+	}
+	return true, nil
 }
 
 // Open opens the store in dir. It takes as long as the argon2id of its lock.json. The caller keeps the passphrase and
 // clears it. Errors: ErrAbsent, ErrPassphrase, ErrLock, and those of the file system.
-func Open(dir string, passphrase []byte) (*Store, error) {
-	l, err := readLock(dir)
+func Open(dir string, passphrase []byte) (*Store, error) { return openOn(disk{}, dir, passphrase) }
+
+func openOn(d disk, dir string, passphrase []byte) (*Store, error) {
+	lockJSON, l, err := readLock(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -114,10 +138,23 @@ func Open(dir string, passphrase []byte) (*Store, error) {
 		return nil, err
 	}
 	defer clear(master)
-	if err := sweep(dir); err != nil {
+	private(dir) // a copy put back from elsewhere may be open to others
+	if err := d.sweep(dir); err != nil {
 		return nil, err
 	}
-	return newStore(DirBlobs(dir), master)
+	if err := d.settle(dir); err != nil {
+		return nil, err
+	}
+	return dirStore(d, dir, lockJSON, master)
+}
+
+func dirStore(d disk, dir string, lockJSON, master []byte) (*Store, error) {
+	s, err := newStore(&dirBlobs{disk: d, dir: dir, suffix: blobSuffix}, master)
+	if err != nil {
+		return nil, err
+	}
+	s.dir, s.tag = dir, tagOf(lockJSON)
+	return s, nil
 }
 
 // Memory returns a store that lives as long as the process, under a random master key.
@@ -131,10 +168,11 @@ func Memory() (*Store, error) {
 func newStore(b Blobs, master []byte) (*Store, error) {
 	s := &Store{
 		sealed: sealed{b, newBox(subkey(master, "blob"))},
+		lock:   secretLock{newBox(subkey(master, "lock"))},
 		opened: make(map[did.PublicKey]*signer),
 	}
 	var err error
-	s.kms, err = localkms.New(lockURI, provider{s.sealed, secretLock{newBox(subkey(master, "lock"))}})
+	s.kms, err = localkms.New(lockURI, provider{s.sealed, s.lock})
 	if err != nil {
 		return nil, fmt.Errorf("keys: %v", err)
 	}
@@ -150,9 +188,27 @@ type provider struct {
 func (p provider) StorageProvider() kms.Store     { return p.store }
 func (p provider) SecretLock() secretlock.Service { return p.lock }
 
-// Generate makes a key and returns its signer. The key is durable on return.
+// current refuses to store a key once Rekey has changed the lock: it would be sealed for a passphrase that is gone.
+func (s *Store) current() error {
+	if s.dir == "" {
+		return nil
+	}
+	b, err := readFile(filepath.Join(s.dir, lockName), maxLock)
+	if err != nil {
+		return err
+	}
+	if tagOf(b) != s.tag {
+		return ErrRekeyed
+	}
+	return nil
+}
+
+// Generate makes a key and returns its signer. The key is durable on return. Error: ErrRekeyed.
 func (s *Store) Generate(ctx context.Context) (envelope.Signer, error) {
 	return s.add(ctx, func() (*signer, error) {
+		if err := s.current(); err != nil {
+			return nil, err
+		}
 		id, handle, err := s.kms.Create(kms.ED25519Type)
 		if err != nil {
 			return nil, fmt.Errorf("keys: %v", err)
@@ -162,7 +218,7 @@ func (s *Store) Generate(ctx context.Context) (envelope.Signer, error) {
 }
 
 // Import stores the key of a 32-byte seed (RFC 8032, section 5.1.5), for test vectors and for keys made elsewhere, and returns
-// its signer. A key that is there already is returned. The caller clears the seed. Error: ErrSeed.
+// its signer. A key that is there already is returned. The caller clears the seed. Errors: ErrSeed, ErrRekeyed.
 func (s *Store) Import(ctx context.Context, seed []byte) (envelope.Signer, error) {
 	if len(seed) != ed25519.SeedSize {
 		return nil, ErrSeed
@@ -176,6 +232,9 @@ func (s *Store) Import(ctx context.Context, seed []byte) (envelope.Signer, error
 	return s.add(ctx, func() (*signer, error) {
 		if have, err := s.get(pub); !errors.Is(err, ErrNoKey) {
 			return have, err
+		}
+		if err := s.current(); err != nil {
+			return nil, err
 		}
 		id, handle, err := s.kms.ImportPrivateKey(private, kms.ED25519Type, kms.WithKeyID(idOf(pub)))
 		if err != nil {
@@ -311,7 +370,7 @@ func (s *Store) List(ctx context.Context) ([]did.PublicKey, error) {
 
 // HostKey returns the 32-byte Ed25519 seed of the transport's host key and makes it on first use. It is not a key of
 // localkms and no DID document names it: a binding signed by the organization ties the two. For federation/p2p alone, which
-// must hand it to libp2p; the caller clears it.
+// must hand it to libp2p; the caller clears it. Errors: ErrDamaged, and on first use ErrRekeyed.
 func (s *Store) HostKey(ctx context.Context) (seed []byte, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -327,6 +386,9 @@ func (s *Store) HostKey(ctx context.Context) (seed []byte, err error) {
 	}
 	if !errors.Is(err, ErrNoKey) {
 		return seed, err
+	}
+	if err := s.current(); err != nil {
+		return nil, err
 	}
 	seed = make([]byte, ed25519.SeedSize)
 	rand.Read(seed)

@@ -5,13 +5,18 @@ import (
 	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"trustnode/did"
+	"trustnode/did/envelope"
 )
 
 // TestNoSeedOnDisk looks for every seed in every file, in the forms in which seeds are written.
@@ -53,7 +58,7 @@ func TestNoSeedOnDisk(t *testing.T) {
 func leaks(b, seed []byte) string {
 	forms := map[string]string{
 		"raw": string(seed), "hex": hex.EncodeToString(seed), "HEX": strings.ToUpper(hex.EncodeToString(seed)),
-		"base58": base58(seed),
+		"base58": base58(seed), "numbers": strings.Trim(fmt.Sprint(seed), "[]"), "numbers in JSON": strings.ReplaceAll(strings.Trim(fmt.Sprint(seed), "[]"), " ", ","),
 	}
 	// In base64 of something longer the seed may begin at any of three places: the middle of each spelling is fixed.
 	for shift := range 3 {
@@ -77,6 +82,7 @@ func TestLeaksSees(t *testing.T) {
 		"x" + string(seed) + "x", hex.EncodeToString(seed), fmt.Sprintf("%X", seed), base58(seed),
 		base64.StdEncoding.EncodeToString(append([]byte("ab"), seed...)),
 		base64.RawURLEncoding.EncodeToString(append([]byte("abcd"), append(seed, "tail"...)...)),
+		fmt.Sprint(struct{ k []byte }{seed}), mustJSON(t, [ed25519.SeedSize]byte(seed)),
 	}
 	for i, h := range holders {
 		if leaks([]byte(h), seed) == "" {
@@ -86,6 +92,15 @@ func TestLeaksSees(t *testing.T) {
 	if form := leaks([]byte("nothing"), seed); form != "" {
 		t.Errorf("seen in %s where there is none", form)
 	}
+}
+
+func mustJSON(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
 
 // base58 is the plain long division, for 32 bytes without leading zeros.
@@ -130,10 +145,91 @@ func TestPrintingShowsPublicKeysOnly(t *testing.T) {
 		if strings.Count(log.String(), key) != 2 || leaks(log.Bytes(), seed) != "" {
 			t.Errorf("logged %s", log.String())
 		}
+		if got := mustJSON(t, map[string]any{"k": v}); got != `{"k":"`+key+`"}` {
+			t.Errorf("%T in JSON: %s", v, got)
+		}
 	}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d"} {
 		if got := fmt.Sprintf(verb, s); got != "[key store, 1 open]" {
 			t.Errorf("store with %s: got %s", verb, got)
+		}
+	}
+	if got := mustJSON(t, s); got != `"[key store, 1 open]"` {
+		t.Errorf("store in JSON: %s", got)
+	}
+}
+
+// TestPrintingWhatIsInside: an error or a log line of this package, too, may be handed the wrong thing.
+func TestPrintingWhatIsInside(t *testing.T) {
+	seed := bytes.Repeat([]byte{0x11}, ed25519.SeedSize)
+	master := bytes.Repeat([]byte{0x12}, keySize)
+	s, err := newStore(MemoryBlobs(), master)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := s.Import(t.Context(), seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := newRecovery([ed25519.SeedSize]byte(seed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	paper := paperKey(r.private)
+	secrets := [][]byte{seed, master, subkey(master, "blob"), subkey(master, "lock")}
+	for _, v := range []any{paper, &paper, s.sealed, s.lock, s.lock.box, wrapper{s.lock}, provider{s.sealed, s.lock}, r, s, g,
+		struct{ r *Recovery }{r}, struct{ r Recovery }{*r}, struct{ s *Store }{s}, struct{ g envelope.Signer }{g}, struct{ g *signer }{g.(*signer)},
+		struct{ l *secretLock }{&s.lock}, struct{ p *paperKey }{&paper}, map[string]any{"key": paper}, []any{g, s.lock}} {
+		text := ""
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d"} {
+			text += fmt.Sprintf(verb, v) + "\n"
+		}
+		if b, err := json.Marshal(v); err == nil {
+			text += string(b) + "\n"
+		}
+		var log bytes.Buffer
+		slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "k", v)
+		slog.New(slog.NewTextHandler(&log, nil)).Info("x", "k", v)
+		text += log.String()
+		for i, secret := range secrets {
+			if form := leaks([]byte(text), secret); form != "" {
+				t.Errorf("%T shows secret %d in %s:\n%s", v, i, form, text)
+			}
+		}
+	}
+}
+
+// TestNoCallReturnsAPrivateKey lists the exported calls that return bytes or text. One that is added here has been thought
+// about.
+func TestNoCallReturnsAPrivateKey(t *testing.T) {
+	want := []string{"Blobs.Get", "Blobs.List", // of sealed blobs
+		"Recovery.GoString", "Recovery.MarshalText", "Recovery.String", "Store.GoString", "Store.MarshalText", "Store.String", // public names
+		"Recovery.Text", "Store.HostKey"} // the two that do
+	var got []string
+	returns := func(name string, v reflect.Type) {
+		for i := range v.NumMethod() {
+			m := v.Method(i)
+			for j := range m.Type.NumOut() {
+				out := m.Type.Out(j)
+				if out.Kind() == reflect.String || out.Kind() == reflect.Slice && out.Elem() != reflect.TypeFor[did.PublicKey]() {
+					got = append(got, name+"."+m.Name)
+				}
+			}
+		}
+	}
+	returns("Blobs", reflect.TypeFor[Blobs]())
+	returns("Recovery", reflect.TypeFor[*Recovery]())
+	returns("Store", reflect.TypeFor[*Store]())
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	for _, f := range []any{Create, Open, Memory, Rekey, Exists, NewRecovery, ParseRecovery, DirBlobs, MemoryBlobs} {
+		for i, typ := 0, reflect.TypeOf(f); i < typ.NumOut(); i++ {
+			if k := typ.Out(i).Kind(); k == reflect.String || k == reflect.Slice || k == reflect.Array {
+				t.Errorf("%v returns bytes", typ)
+			}
 		}
 	}
 }

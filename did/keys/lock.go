@@ -78,6 +78,23 @@ func newLock(passphrase []byte, p Params) (lock, []byte, error) {
 	return l, master, nil
 }
 
+// makeLock returns the lock.json of a passphrase and the master key; no params are DefaultParams.
+func makeLock(passphrase []byte, params []Params) (lockJSON, master []byte, err error) {
+	p := DefaultParams
+	if len(params) > 0 {
+		p = params[0]
+	}
+	l, master, err := newLock(passphrase, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	if lockJSON, err = l.marshal(); err != nil {
+		clear(master)
+		return nil, nil, err
+	}
+	return lockJSON, master, nil
+}
+
 // open returns the master key, or ErrPassphrase.
 func (l lock) open(passphrase []byte) ([]byte, error) {
 	master := l.derive(passphrase)
@@ -154,13 +171,15 @@ func decode(dst []byte, text string) error {
 	return nil
 }
 
-func readLock(dir string) (lock, error) {
+// readLock returns lock.json and what it says.
+func readLock(dir string) ([]byte, lock, error) {
 	b, err := readFile(filepath.Join(dir, lockName), maxLock)
 	if errors.Is(err, fs.ErrNotExist) {
-		return lock{}, fmt.Errorf("%w in %s", ErrAbsent, dir)
+		return nil, lock{}, fmt.Errorf("%w in %s", ErrAbsent, dir)
 	}
 	if err != nil {
-		return lock{}, err
+		return nil, lock{}, err
 	}
-	return parseLock(b)
+	l, err := parseLock(b)
+	return b, l, err
 }

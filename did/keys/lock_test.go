@@ -87,7 +87,12 @@ func TestNewLockRefusesParams(t *testing.T) {
 
 func FuzzParseLock(f *testing.F) {
 	f.Add([]byte(goldenLock))
-	f.Add([]byte(strings.Replace(goldenLock, `"t":1`, `"t":64`, 1)))
+	for _, c := range [][2]string{{`"t":1`, `"t":64`}, {`"m_kib":8`, `"m_kib":1048576`}, {`"p":1`, `"p":257`}, {`"v":1`, `"v":1,"v":1`},
+		{`"kdf"`, `"KDF"`}, {`WlpaWg"`, `WlpaWg=="`}, {`WlpaWg"`, `WlpaWh"`}, {`"t":1`, `"t":1e0`}, {`"t":1`, `"t":-1`}, {`argon2id`, `argon\u0032id`}} {
+		f.Add([]byte(strings.Replace(goldenLock, c[0], c[1], 1)))
+	}
+	f.Add([]byte{})
+	f.Add([]byte(goldenLock + "\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		l, err := parseLock(in)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"crypto/subtle"
 	"encoding/base32"
 	"errors"
+	"slices"
 	"strings"
 
 	"trustnode/did"
@@ -26,21 +27,20 @@ var recoveryText = base32.StdEncoding.WithPadding(base32.NoPadding)
 // Recovery is an Ed25519 key that is kept on paper: no store holds it. It signs one entry of a DID log, when the next update
 // key is lost. Made by NewRecovery and ParseRecovery.
 type Recovery struct {
-	signer *signer
-	seed   [ed25519.SeedSize]byte
+	signer  *signer
+	private hidden[ed25519.PrivateKey]
 }
 
 // paperKey is the open key of a Recovery; it has the shape of an open key of localkms.
-type paperKey ed25519.PrivateKey
+type paperKey hidden[ed25519.PrivateKey]
 
-func (k paperKey) Sign(msg []byte) ([]byte, error) {
-	return ed25519.Sign(ed25519.PrivateKey(k), msg), nil
-}
+func (k paperKey) Sign(msg []byte) ([]byte, error) { return ed25519.Sign(k(), msg), nil }
 
 // NewRecovery makes a recovery key.
 func NewRecovery() (*Recovery, error) {
 	var seed [ed25519.SeedSize]byte
 	rand.Read(seed[:])
+	defer clear(seed[:])
 	return newRecovery(seed)
 }
 
@@ -50,11 +50,11 @@ func newRecovery(seed [ed25519.SeedSize]byte) (*Recovery, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := newSigner(pub, paperKey(private))
+	g, err := newSigner(pub, paperKey(hide(private)))
 	if err != nil {
 		return nil, err
 	}
-	return &Recovery{g, seed}, nil
+	return &Recovery{g, hide(private)}, nil
 }
 
 // ParseRecovery reads what Text wrote, in either case, with dashes or spaces where its writer put them. The caller clears
@@ -71,6 +71,7 @@ func ParseRecovery(text []byte) (*Recovery, error) {
 	}
 	defer clear(b)
 	seed := [ed25519.SeedSize]byte(b[:ed25519.SeedSize])
+	defer clear(seed[:])
 	if subtle.ConstantTimeCompare(b[ed25519.SeedSize:], recoveryCheck(seed)) != 1 {
 		return nil, ErrRecovery
 	}
@@ -80,7 +81,10 @@ func ParseRecovery(text []byte) (*Recovery, error) {
 // Text returns the key itself, to be shown once and written down: rec1- and base32 of the seed and four bytes of checksum, in
 // groups of four.
 func (r *Recovery) Text() string {
-	b := append(r.seed[:], recoveryCheck(r.seed)...)
+	seed := [ed25519.SeedSize]byte(r.private())
+	defer clear(seed[:])
+	b := slices.Concat(seed[:], recoveryCheck(seed))
+	defer clear(b)
 	text := strings.ToLower(recoveryText.EncodeToString(b))
 	groups := []string{recoveryPrefix}
 	for len(text) > 4 {
@@ -100,8 +104,8 @@ func (r *Recovery) Signer() envelope.Signer { return r.signer }
 // Public returns the public key, whose hash stands in nextKeyHashes.
 func (r *Recovery) Public() did.PublicKey { return r.signer.pub }
 
-// Forget clears the seed and ends the signer.
+// Forget ends the signer and clears the key. The caller has no signature under way, and calls Text no more.
 func (r *Recovery) Forget() {
-	clear(r.seed[:])
 	r.signer.end()
+	clear(r.private())
 }

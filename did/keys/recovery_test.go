@@ -51,7 +51,11 @@ func FuzzParseRecovery(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add([]byte(r.Text()))
+	text := r.Text()
+	for _, typed := range []string{text, strings.ToUpper(text), strings.ReplaceAll(text, "-", " \r\n"), strings.ReplaceAll(text, "-", ""), text[:76], text + "a",
+		"rec1", "rec2" + text[4:], text[:5] + "0" + text[6:], "r-e-c-1" + text[4:], strings.Repeat("-", maxRecovery) + text, ""} {
+		f.Add([]byte(typed))
+	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r, err := ParseRecovery(text)
 		if err != nil {

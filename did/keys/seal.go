@@ -12,27 +12,33 @@ import (
 )
 
 // box seals with XChaCha20-Poly1305 under one key: a random nonce of 24 bytes, then the ciphertext with its tag.
-type box struct{ aead cipher.AEAD }
+type box struct{ aead hidden[cipher.AEAD] }
+
+// hidden keeps a secret behind a function, which package fmt, JSON and slog cannot look into. A Format method would not do: fmt
+// does not call it for a field without export, and walks a pointer there under %s.
+type hidden[T any] func() T
+
+func hide[T any](v T) hidden[T] { return func() T { return v } }
 
 func newBox(key []byte) box {
 	aead, err := chacha20poly1305.NewX(key)
 	if err != nil {
 		panic(err) // only for a key that is not 32 bytes
 	}
-	return box{aead}
+	return box{hide(aead)}
 }
 
 func (x box) seal(plain, ad []byte) []byte {
 	nonce := make([]byte, chacha20poly1305.NonceSizeX, chacha20poly1305.NonceSizeX+len(plain)+chacha20poly1305.Overhead)
 	rand.Read(nonce)
-	return x.aead.Seal(nonce, nonce, plain, ad)
+	return x.aead().Seal(nonce, nonce, plain, ad)
 }
 
 func (x box) open(sealed, ad []byte) ([]byte, error) {
 	if len(sealed) < chacha20poly1305.NonceSizeX+chacha20poly1305.Overhead {
 		return nil, ErrDamaged
 	}
-	plain, err := x.aead.Open(nil, sealed[:chacha20poly1305.NonceSizeX], sealed[chacha20poly1305.NonceSizeX:], ad)
+	plain, err := x.aead().Open(nil, sealed[:chacha20poly1305.NonceSizeX], sealed[chacha20poly1305.NonceSizeX:], ad)
 	if err != nil {
 		return nil, ErrDamaged
 	}

@@ -76,6 +76,9 @@ func (g *signer) Format(f fmt.State, _ rune) { io.WriteString(f, g.String()) }
 // LogValue is String.
 func (g *signer) LogValue() slog.Value { return slog.StringValue(g.String()) }
 
+// MarshalText is String, for JSON.
+func (g *signer) MarshalText() ([]byte, error) { return []byte(g.String()), nil }
+
 // String says how many keys are open and no more.
 func (s *Store) String() string {
 	s.mu.Lock()
@@ -92,6 +95,9 @@ func (s *Store) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
 // LogValue is String.
 func (s *Store) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
+// MarshalText is String, for JSON.
+func (s *Store) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // String returns the key's public name.
 func (r *Recovery) String() string { return r.signer.String() }
 
@@ -103,3 +109,6 @@ func (r *Recovery) Format(f fmt.State, _ rune) { io.WriteString(f, r.String()) }
 
 // LogValue is String.
 func (r *Recovery) LogValue() slog.Value { return slog.StringValue(r.String()) }
+
+// MarshalText is String, for JSON.
+func (r *Recovery) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
