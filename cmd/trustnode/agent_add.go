@@ -213,25 +213,11 @@ func requestSign(c *cli.Context, s *streams, dir string, pass, draft []byte) err
 	return s.write(c, file)
 }
 
-// holderPassphrase opens a key that is not the node's: from TRUSTNODE_PERSON_PASSPHRASE, or
-// the terminal, which asks twice for a key that is not made yet.
+// holderPassphrase opens a key that is not the node's; for one that is not made yet the
+// terminal asks twice.
 func holderPassphrase(what, dir string) ([]byte, error) {
-	if v := os.Getenv("TRUSTNODE_PERSON_PASSPHRASE"); v != "" {
-		return []byte(v), nil
+	if _, err := os.Stat(dir); err != nil {
+		return personSecret.getNew(what)
 	}
-	b, err := ask(what)
-	if err != nil {
-		return nil, fault.New(fault.Unauthenticated, "passphrase", "no passphrase given for the key in %s", dir).WithHint("set TRUSTNODE_PERSON_PASSPHRASE; it is that key's own, not the node's")
-	}
-	if _, err := os.Stat(dir); err == nil {
-		return b, nil
-	}
-	again, err := ask("the same again")
-	if err != nil {
-		return nil, err
-	}
-	if string(b) != string(again) {
-		return nil, &usageError{"the two passphrases differ", "run the same command again"}
-	}
-	return b, nil
+	return personPassphrase(what)
 }

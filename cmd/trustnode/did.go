@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -63,19 +62,21 @@ func authority(ctx context.Context, c *cli.Context, s *streams, k *caller) (http
 		return httpapi.Authority{}, err
 	}
 	a := httpapi.Authority{UpdateKeys: c.String("update-keys"), WaitS: uint64(c.Duration("wait") / time.Second)}
-	pass, err := updatePassphrase(c, e)
+	pass, err := openUpdateKeys(c, e)
 	if err != nil {
 		return a, err
 	}
 	a.Passphrase = string(pass)
+	clear(pass)
 	if !c.Bool("recovery") {
 		return a, nil
 	}
-	text, err := typedRecovery()
+	text, err := recoverySecret.get("recovery key")
 	if err != nil {
 		return a, err
 	}
 	a.Recovery = string(text)
+	clear(text)
 	fresh, multikey, err := daemon.NewRecoveryKey()
 	if err != nil {
 		return a, err
@@ -127,11 +128,12 @@ func didRotate(c *cli.Context, s *streams) error {
 		in.TaintFrom = &n
 	}
 	if in.Governance != "" {
-		b, err := governancePassphrase(in.Governance)
+		b, err := governancePassphrase("passphrase of the governance keys in " + in.Governance)
 		if err != nil {
 			return err
 		}
 		in.GovPass = string(b)
+		clear(b)
 	}
 	return change(c, s, "/api/v1/identities/rotate", func(a httpapi.Authority) any {
 		in.Authority = a
@@ -275,23 +277,18 @@ func didWitnessSign(c *cli.Context, s *streams) error {
 	})
 }
 
-// updatePassphrase opens the update keys: its own, or where they lie in the data directory
-// the node's.
-func updatePassphrase(c *cli.Context, e httpapi.EntryState) ([]byte, error) {
-	if v := os.Getenv("TRUSTNODE_UPDATE_PASSPHRASE"); v != "" {
-		return []byte(v), nil
+// openUpdateKeys is the passphrase of the update keys: their own, or where they lie in the
+// data directory the node's.
+func openUpdateKeys(c *cli.Context, e httpapi.EntryState) ([]byte, error) {
+	place := c.String("update-keys")
+	if place == "" {
+		place = e.Place
+	}
+	if b, err := updateSecret.given(); b != nil || err != nil {
+		return b, err
 	}
 	if !e.Apart && c.String("update-keys") == "" {
 		return passphrase("passphrase of " + c.String("data"))
 	}
-	return ask("passphrase of the update keys in " + e.Place)
-}
-
-func governancePassphrase(dir string) ([]byte, error) { return ask("passphrase of " + dir) }
-
-func typedRecovery() ([]byte, error) {
-	if name := os.Getenv("TRUSTNODE_RECOVERY_KEY_FILE"); name != "" {
-		return os.ReadFile(name)
-	}
-	return ask("recovery key")
+	return updatePassphrase("passphrase of the update keys in " + place)
 }

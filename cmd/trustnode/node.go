@@ -36,8 +36,13 @@ func initCommand(s *streams) *cli.Command {
 				return err
 			}
 			defer clear(pass)
+			update, err := newUpdatePassphrase(c.IsSet("update-keys"))
+			if err != nil {
+				return err
+			}
+			defer clear(update)
 			r, err := daemon.Init(c.Context, daemon.InitOptions{Dir: c.String("data"), Name: c.String("name"), Domain: c.String("domain"), Contact: c.String("contact"),
-				HTTP: c.String("http"), P2P: c.StringSlice("p2p"), UpdateKeys: c.String("update-keys"), Passphrase: pass})
+				HTTP: c.String("http"), P2P: c.StringSlice("p2p"), UpdateKeys: c.String("update-keys"), Passphrase: pass, UpdatePassphrase: update})
 			if err != nil {
 				return err
 			}

@@ -32,8 +32,9 @@ var (
 	updateSecret     = &secret{variable: "TRUSTNODE_UPDATE_PASSPHRASE"}     // of the store of the next update key
 	governanceSecret = &secret{variable: "TRUSTNODE_GOVERNANCE_PASSPHRASE"} // of the store at --governance-keys
 	personSecret     = &secret{variable: "TRUSTNODE_PERSON_PASSPHRASE"}     // of one person's store
+	recoverySecret   = &secret{variable: "TRUSTNODE_RECOVERY_KEY"}          // no passphrase, and kept like one
 
-	secrets = []*secret{nodeSecret, updateSecret, governanceSecret, personSecret}
+	secrets = []*secret{nodeSecret, updateSecret, governanceSecret, personSecret, recoverySecret}
 )
 
 // maxPassphrase is the longest passphrase in bytes; a file with more is not one.
@@ -47,6 +48,18 @@ func passphrase(prompt string) ([]byte, error) { return nodeSecret.get(prompt) }
 
 // newPassphrase is passphrase for one that nothing can check yet: a terminal asks twice.
 func newPassphrase(prompt string) ([]byte, error) { return nodeSecret.getNew(prompt) }
+
+// newUpdatePassphrase is that of a store of update keys that init is about to make; nil
+// where it is to be the node's: nothing was given, and there is nobody to ask.
+func newUpdatePassphrase(apart bool) ([]byte, error) {
+	if b, err := updateSecret.given(); b != nil || err != nil {
+		return b, err
+	}
+	if !apart || !term.IsTerminal(int(os.Stdin.Fd())) {
+		return nil, nil
+	}
+	return updateSecret.getNew("new passphrase of the update keys")
+}
 
 // updatePassphrase is that of the store of the next update key.
 func updatePassphrase(prompt string) ([]byte, error) { return updateSecret.get(prompt) }

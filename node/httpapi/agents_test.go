@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -15,7 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"trustnode/did"
+	"trustnode/did/credential"
 	"trustnode/did/didkey"
+	"trustnode/did/didwebvh"
 	"trustnode/did/envelope"
 	"trustnode/did/envelope/envelopetest"
 	"trustnode/did/keyring"
@@ -325,9 +329,9 @@ func TestAgentFiles(t *testing.T) {
 		{"the object", "/agents/research/credential", dsse, 200, ""},
 		{"the object, among others", "/agents/research/credential", "text/html, " + dsse + ";q=0.9, */*;q=0.1", 200, ""},
 		{"the object in capitals", "/agents/research/credential", strings.ToUpper(dsse), 200, ""},
-		{"no credential was made", "/agents/research/credential", "application/vc", 404, fault.NotFound},
-		{"the default is the credential", "/agents/research/credential", "", 404, fault.NotFound},
-		{"anything is the credential", "/agents/research/credential", "*/*", 404, fault.NotFound},
+		{"the credential", "/agents/research/credential", "application/vc", 200, ""},
+		{"the default is the credential", "/agents/research/credential", "", 200, ""},
+		{"anything is the credential", "/agents/research/credential", "*/*", 200, ""},
 		{"nothing of what is served", "/agents/research/credential", "text/html", 406, fault.Invalid},
 		{"the object refused", "/agents/research/credential", dsse + ";q=0", 406, fault.Invalid},
 		{"a weight that is none", "/agents/research/credential", dsse + ";q=many", 406, fault.Invalid},
@@ -352,6 +356,14 @@ func TestAgentFiles(t *testing.T) {
 	w := d.ask("GET", "/agents/research/credential", nil, "Accept", dsse)
 	if e, err := envelope.ParseDSSE(w.Body.Bytes(), 4<<10); err != nil || e.ID().String() != a.ID || w.Header().Get("ETag") != `"`+a.ID+`"` || w.Header().Get("Content-Type") != dsse || w.Header().Get("Vary") != "Accept" {
 		t.Errorf("got %v, %v", w.Header(), err)
+	}
+	vc := d.ask("GET", "/agents/research/credential", nil).Body.Bytes()
+	log := d.ask("GET", "/.well-known/did.jsonl", nil).Body.Bytes()
+	got, err := credential.Verify(t.Context(), vc, credential.Options{At: time.Now(), Resolve: func(ctx context.Context, issuer did.DID) (did.Resolution, error) {
+		return didwebvh.Resolver{}.Resolve(ctx, issuer, did.Material{Log: log}, did.Options{Now: time.Now()})
+	}})
+	if err != nil || got.ID != credential.URN+a.ID {
+		t.Errorf("the credential: %+v, %v", got, err)
 	}
 	for tag, want := range map[string]int{`"` + a.ID + `"`: 304, `W/"` + a.ID + `"`: 304, `"x", "` + a.ID + `"`: 304, `"x"`: 200, a.ID: 200} {
 		if w := d.ask("GET", "/agents/research/credential", nil, "Accept", dsse, "If-None-Match", tag); w.Code != want || want == 304 && w.Body.Len() > 0 {
