@@ -68,6 +68,19 @@ func (k Keys) revoke(i uint64, ev attestation.Event) (Keys, error) {
 	return k, nil
 }
 
+// endedAbove ends, at the index of a compromise, the agents that the thief of the key may
+// have issued: the organization issues its own anew. What they did before stands or falls
+// with the events that show it.
+func endedAbove(terms []Term, above, at uint64) []Term {
+	out := slices.Clone(terms)
+	for i, t := range out {
+		if t.From > above && t.Revoked == nil {
+			out[i].Revoked, out[i].Reason = &at, "compromise"
+		}
+	}
+	return out
+}
+
 // Terms returns the terms of one agent in log order; all of them for the zero DID.
 func (k Keys) Terms(agent did.DID) []Term {
 	var out []Term

@@ -179,6 +179,7 @@ func (k Keys) rotate(ctx context.Context, v Versions, i uint64, ev attestation.E
 	k.spans = append(slices.Clip(k.spans), next)
 	if d.Reason == "compromise" && d.TaintFrom != nil && *d.TaintFrom < i {
 		k.taints = append(slices.Clip(k.taints), Taint{From: *d.TaintFrom, Until: i})
+		k.terms = endedAbove(k.terms, *d.TaintFrom, i)
 	}
 	return k, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"trustnode/attestation"
 	"trustnode/node/casefile"
 	"trustnode/node/httpapi"
 )
@@ -17,10 +18,14 @@ func eventCommand(s *streams) *cli.Command {
 		{Name: "list", Usage: "list events, oldest first", Flags: []cli.Flag{
 			&cli.StringFlag{Name: "org", Usage: "organization whose log"}, &cli.StringFlag{Name: "type", Usage: "type, or a prefix that ends in a dot"},
 			&cli.StringFlag{Name: "subject", Usage: "a DID or an id the events are about"}, &cli.StringFlag{Name: "actor", Usage: "in whose name"},
+			&cli.BoolFlag{Name: "any", Usage: "also events that do not count: pending, disputed, void"},
 			&cli.IntFlag{Name: "limit", Value: 100, Usage: "most events, 1..1000"}},
 			Action: func(c *cli.Context) error {
 				return with(c, func(ctx context.Context, k *caller) error {
 					q := url.Values{"limit": {fmt.Sprint(c.Int("limit"))}}
+					if c.Bool("any") {
+						q.Set("any", "true")
+					}
 					for _, f := range []string{"org", "type", "subject", "actor"} {
 						if c.IsSet(f) {
 							q.Set(f, c.String(f))
@@ -38,7 +43,11 @@ func eventCommand(s *streams) *cli.Command {
 
 func printEvents(w writer, out httpapi.Events) {
 	for _, e := range out.Events {
-		fmt.Fprintf(w, "%s  %s %d  %-18s %s  %s, witnessed by %d\n", e.At, orgWord(e.Org), e.Index, e.Type, orgWord(e.Subject), e.Level, len(e.Witnessed))
+		standing := ""
+		if e.Standing != attestation.Valid.String() {
+			standing = ", " + e.Standing
+		}
+		fmt.Fprintf(w, "%s  %s %d  %-18s %s  %s, witnessed by %d%s\n", e.At, orgWord(e.Org), e.Index, e.Type, orgWord(e.Subject), e.Level, len(e.Witnessed), standing)
 	}
 	for _, o := range out.Origins {
 		fmt.Fprintf(w, "held         %s: %s\n", o.Org, count(o.Held, "entry"))

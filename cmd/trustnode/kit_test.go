@@ -85,6 +85,8 @@ type folk struct {
 	env   []string     // more of the environment of each process
 	heard func(answer) // told of each verb that has ended, if given
 	procs map[string]*proc
+
+	recovery map[string]string // what init showed once, by organization
 }
 
 // proc is a running node.
@@ -97,7 +99,7 @@ type proc struct {
 var orgs = []string{"acme", "vendor", "arbiter"}
 
 func newFolk(t *testing.T) *folk {
-	f := &folk{t: t, bin: program(t), dir: t.TempDir(), procs: map[string]*proc{}}
+	f := &folk{t: t, bin: program(t), dir: t.TempDir(), procs: map[string]*proc{}, recovery: map[string]string{}}
 	t.Cleanup(func() {
 		for name := range f.procs {
 			f.kill(name)
@@ -172,7 +174,11 @@ func (f *folk) found() {
 		f.t.Fatal(err)
 	}
 	for i, o := range orgs {
-		f.must("init", "--data", o, "--name", o, "--domain", o+".example", "--http", fmt.Sprintf("127.0.0.1:%d", ports[2*i]), "--p2p", fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", ports[2*i+1]))
+		var made struct {
+			Recovery string `json:"recovery_key"`
+		}
+		f.must("init", "--data", o, "--name", o, "--domain", o+".example", "--http", fmt.Sprintf("127.0.0.1:%d", ports[2*i]), "--p2p", fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", ports[2*i+1]), "--json").into(f.t, &made)
+		f.recovery[o] = made.Recovery
 	}
 	f.must("fed", "join-request", "--data", "vendor", "-o", "vendor.join")
 	f.must("fed", "join-request", "--data", "arbiter", "-o", "arbiter.join")

@@ -170,7 +170,7 @@ func (n *Node) openSelf(ctx context.Context) error {
 		Signers: n.sign, Peers: apart{n: n}, Log: n.log}
 	rec, err := recorder.New(ctx, recorder.Config{Org: n.cfg.Org, State: n.state, Audit: n.audit, Events: n.events, Pins: n.pins,
 		Signer: n.sign.Issuer, SignerOf: n.sign.byKid, WitnessSigner: n.sign.witness, Ring: recorder.RingOf(ring),
-		Member: func(d did.DID) bool { return n.member != nil && n.member.IsMember(d) }, OnHead: n.onHead, Now: time.Now, Log: n.log})
+		Member: func(d did.DID) bool { return n.member != nil && n.member.IsMember(d) }, Quorum: n.freshQuorum, OnHead: n.onHead, Now: time.Now, Log: n.log})
 	if err != nil {
 		return err
 	}
@@ -234,6 +234,18 @@ func (n *Node) openUses(ctx context.Context) error {
 	n.handler = httpapi.New(httpapi.Services{Node: n.self, Events: n.events, Member: n.member, Lender: n.lender, Client: n.client, Party: n.party, Oracle: n.oracle,
 		Info: n.info, Custody: custody{n}, Doctor: n.doctor, Stopping: n.stopping}, n.token, n.version, n.log)
 	return nil
+}
+
+// freshQuorum is how many organizations the charter in force asks to be heard.
+func (n *Node) freshQuorum() int {
+	if n.member == nil {
+		return 1 << 30 // before the charter is loaded nobody else vouches
+	}
+	c, ok := n.member.Charter()
+	if !ok {
+		return 1 << 30
+	}
+	return int(c.Head().Policy.FreshQuorum)
 }
 
 // endorse asks a member's node to witness an entry of the own DID log.

@@ -289,10 +289,10 @@ func (m *Member) push(ctx context.Context, row entryRow, keys UpdateKeys, wait t
 			return out, err
 		}
 	}
-	if out.Event, err = m.activate(ctx, row); err != nil {
+	if row, err = m.activate(ctx, row); err != nil {
 		return out, err
 	}
-	out.Active = true
+	out.Event, out.Active = row.Event, true
 	if err := m.settled(ctx, out.Event); err != nil {
 		return out, err
 	}

@@ -62,38 +62,41 @@ func entryTaken(err error) error {
 
 // activate brings a ready entry into the own ring, and in one transaction makes its key
 // that of the own log and drafts key.rotated.
-func (m *Member) activate(ctx context.Context, row entryRow) (envelope.ID, error) {
+func (m *Member) activate(ctx context.Context, row entryRow) (entryRow, error) {
 	if row.step() == stepActive {
-		return row.Event, nil
+		return row, nil
 	}
 	m.own.Lock()
 	defer m.own.Unlock()
 	line, err := row.line()
 	if err != nil {
-		return envelope.ID{}, err
+		return row, err
 	}
 	witness, err := b64.DecodeString(row.Witness)
 	if err != nil {
-		return envelope.ID{}, fmt.Errorf("entry under way is damaged: %v", err)
+		return row, fmt.Errorf("entry under way is damaged: %v", err)
 	}
 	if len(witness) == 0 {
 		witness = nil
 	}
 	if _, err := m.n.Ring.Offer(ctx, m.n.Org, append(line, '\n'), witness); err != nil {
-		return envelope.ID{}, refusal(err)
+		return row, refusal(err)
 	}
 	return m.announce(ctx, row)
 }
 
 // announce drafts key.rotated with what follows from it. The caller holds own.
-func (m *Member) announce(ctx context.Context, row entryRow) (envelope.ID, error) {
+func (m *Member) announce(ctx context.Context, row entryRow) (entryRow, error) {
 	data, err := m.rotationOf(ctx, row)
 	if err != nil {
-		return envelope.ID{}, err
+		return row, err
 	}
 	issuer, err := m.newIssuer(ctx, row, data.Added)
 	if err != nil {
-		return envelope.ID{}, err
+		return row, err
+	}
+	if row.Again, err = m.doubtful(ctx, row); err != nil {
+		return row, err
 	}
 	err = m.n.DB.Update(ctx, func(tx store.Tx) error {
 		if issuer != "" {
@@ -108,7 +111,7 @@ func (m *Member) announce(ctx context.Context, row entryRow) (envelope.ID, error
 		row.Event = event
 		return put(tx, keyEntry, row)
 	})
-	return row.Event, err
+	return row, err
 }
 
 // newIssuer is the kid of the issuer key that an entry brought, "" where it brought none:
@@ -196,27 +199,46 @@ func (m *Member) signAnew(ctx context.Context, row entryRow) error {
 	}
 	m.own.Lock()
 	defer m.own.Unlock()
-	var errs []error
-	if row.Taint != nil {
-		errs = append(errs, m.reissue(ctx, row.Taint.From, at))
-	}
-	return errors.Join(append(errs, m.renewBinding(ctx, at))...)
+	return errors.Join(m.reissue(ctx, row.Again, at), m.renewBinding(ctx, at))
 }
 
-// reissue issues own live agents again whose agent.issued lies above an index. One whose
-// key is not here ends: nobody else takes its object for good any more.
-func (m *Member) reissue(ctx context.Context, above uint64, at time.Time) error {
+// doubtful lists the own live agents that the thief of a key may have issued: whose
+// agent.issued lies above the last index that is surely the organization's, or is not in
+// the log yet. The log ends them with the compromise.
+func (m *Member) doubtful(ctx context.Context, row entryRow) ([]issued, error) {
+	if row.Taint == nil {
+		return nil, nil
+	}
 	list, err := m.Agents(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var errs []error
+	at, err := m.now()
+	if err != nil {
+		return nil, err
+	}
+	var out []issued
 	for _, a := range list {
-		if a.Revoked || !at.Before(a.NotAfter.Time()) || a.Index != 0 && a.Index <= above {
-			continue
+		if !a.Revoked && at.Before(a.NotAfter.Time()) && (a.Index == 0 || a.Index > row.Taint.From) {
+			out = append(out, issued{a.Agent, a.Object})
 		}
-		err := m.renewAgent(ctx, a, at)
-		if again, rerr := self.Agent(self.ViewGetter(ctx, m.n.DB), a.Agent); err == nil && rerr == nil && again.Object == a.Object {
+	}
+	return out, nil
+}
+
+// reissue issues agents anew that were not yet. One whose key is not here ends: nobody
+// else takes its object for good any more.
+func (m *Member) reissue(ctx context.Context, list []issued, at time.Time) error {
+	var errs []error
+	for _, x := range list {
+		a, err := self.Agent(self.ViewGetter(ctx, m.n.DB), x.Agent)
+		if err == nil && a.Object == x.Object {
+			err = m.renewAgent(ctx, a, at)
+		}
+		if err == nil {
+			a, err = self.Agent(self.ViewGetter(ctx, m.n.DB), x.Agent)
+		}
+		if err == nil && a.Object == x.Object {
 			err = m.endTainted(ctx, a)
 		}
 		if err != nil {

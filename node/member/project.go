@@ -48,10 +48,7 @@ func (m *Member) projectAgents(ctx context.Context, org did.DID) error {
 	if err != nil {
 		return err
 	}
-	terms, err := m.untainted(ctx, k)
-	if err != nil {
-		return err
-	}
+	terms := k.Terms(did.DID{})
 	now := cursorOf(k, terms)
 	had, parked, err := m.progress(ctx, org)
 	if err != nil {
@@ -76,34 +73,6 @@ func (m *Member) projectAgents(ctx context.Context, org did.DID) error {
 		return nil
 	}
 	return m.n.DB.Update(ctx, func(tx store.Tx) error { return put(tx, cursorKey(org), now) })
-}
-
-// untainted are the terms of a log's agents. Those that the thief of an issuer key may
-// have issued are over: their agent.issued lies where a compromise puts it in doubt. The
-// own ones are issued anew by this node itself.
-func (m *Member) untainted(ctx context.Context, k history.Keys) ([]history.Term, error) {
-	terms := k.Terms(did.DID{})
-	if k.Org() == m.n.Org {
-		return terms, nil
-	}
-	for _, taint := range k.Taints() {
-		if !taint.Agent.IsZero() {
-			continue
-		}
-		for i, t := range terms {
-			if t.From <= taint.From || t.From >= taint.Until || t.Revoked != nil {
-				continue
-			}
-			v, err := m.n.Rec.Verdict(ctx, k.Org(), t.From)
-			if err != nil {
-				return nil, err
-			}
-			if !v.Counts() {
-				terms[i].Revoked, terms[i].Reason = &taint.Until, "compromise"
-			}
-		}
-	}
-	return terms, nil
 }
 
 func cursorOf(k history.Keys, terms []history.Term) cursorRow {

@@ -62,6 +62,7 @@ type cursorRow struct {
 
 // entryRow is an entry of the own DID log that is built and not yet everywhere.
 type entryRow struct {
+	Again   []issued        `json:"again,omitempty"` // own agents to be issued anew, after a compromise
 	Event   envelope.ID     `json:"event,omitempty"` // key.rotated, once it is drafted
 	Line    string          `json:"line"`            // base64url of the signed log line
 	Made    []did.PublicKey `json:"made,omitempty"`  // keys made for it in the node's own store
@@ -73,6 +74,12 @@ type entryRow struct {
 	Version string          `json:"version"`
 	Witness string          `json:"witness,omitempty"` // base64url of the witness file, once its proofs suffice
 	Witless bool            `json:"witless,omitempty"` // no witness governs it
+}
+
+// issued names an agent object.
+type issued struct {
+	Agent  did.DID     `json:"agent"`
+	Object envelope.ID `json:"object"`
 }
 
 // step is how far an entry has come.

@@ -47,6 +47,9 @@ type Config struct {
 	// Member reports whether d is an active member. Optional: then nobody
 	// is, and no head is cosigned here.
 	Member func(d did.DID) bool
+	// Quorum is how many organizations' cosignatures vouch for a head. Optional: then
+	// the own one alone does.
+	Quorum func() int
 	// OnHead is called when the newest note of a log changed, by a goroutine
 	// that waits for it. Optional.
 	OnHead func(h HeadNews)

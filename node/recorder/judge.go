@@ -10,7 +10,6 @@ import (
 	"trustnode/attestation/history"
 	"trustnode/did"
 	"trustnode/did/envelope"
-	"trustnode/did/pins"
 	"trustnode/node/store"
 )
 
@@ -123,7 +122,7 @@ func (j judged) bears() bool {
 		return slices.Contains(historyTypes, j.typ)
 	}
 	opens := j.typ == "log.opened" || j.typ == "key.rotated"
-	return opens && (j.verdict == disputed || j.verdict.Reason == attestation.ReasonRemoved)
+	return j.verdict == disputed && slices.Contains(historyTypes, j.typ) || opens && j.verdict.Reason == attestation.ReasonRemoved
 }
 
 func (j judged) at(i uint64, body envelope.ID) store.Judgement {
@@ -170,22 +169,11 @@ func (r *Recorder) accepted(ctx context.Context, k history.Keys, i uint64, v env
 	}
 	verdict := attestation.Verdict{Level: attestation.Authored, Standing: attestation.Valid}
 	for _, t := range k.Taints() {
-		if t.Covers(ev.Actor) && i >= r.taintFrom(k.Org(), t) && i < t.Until {
+		if i > t.From && i < t.Until && t.Covers(ev.Actor) && i >= r.taintFrom(ctx, k.Org(), t) {
 			verdict = disputed
 		}
 	}
 	return judged{verdict: verdict, event: v, typ: ev.Type}
-}
-
-var disputed = attestation.Verdict{Level: attestation.Authored, Standing: attestation.Disputed, Reason: attestation.ReasonTaint}
-
-// taintFrom returns the first index a compromise puts in doubt: above its
-// range's begin, and not under a checkpoint this node cosigned before it.
-func (r *Recorder) taintFrom(d did.DID, t history.Taint) uint64 {
-	if s, _, ok := r.cfg.Pins.Highest(pins.KindCosign, d.String()); ok && s.N <= t.Until {
-		return max(t.From+1, s.N)
-	}
-	return t.From + 1
 }
 
 // refused says what the reason for which an event did not open makes of it.
@@ -222,12 +210,6 @@ func (r *Recorder) listed(ctx context.Context, d did.DID, kid string) bool {
 // atHead reports whether the newest known version of d lists a key.
 func (r *Recorder) atHead(ctx context.Context, d did.DID, pub did.PublicKey) bool {
 	return slices.Contains(r.headKeys(ctx, d), pub)
-}
-
-// Verdict returns what was made of the event at an index of a log, or
-// attestation.ErrNotFound.
-func (r *Recorder) Verdict(ctx context.Context, d did.DID, index uint64) (attestation.Verdict, error) {
-	return r.cfg.Events.Verdict(ctx, d, index)
 }
 
 // HeadKeys returns the keys that may sign the next head of a log, from memory; none where
@@ -306,69 +288,6 @@ func (r *Recorder) apply(ctx context.Context, k history.Keys, i uint64, j judged
 		}
 	}
 	return next, nil
-}
-
-type taintedAt struct{ store.Judgement }
-
-func (t taintedAt) setIn(out *store.Settled) {
-	for n := range out.Judged {
-		if out.Judged[n].Index == t.Index {
-			if out.Judged[n].Verdict.Counts() {
-				out.Judged[n] = t.Judgement
-			}
-			return
-		}
-	}
-	out.Judged = append(out.Judged, t.Judgement)
-}
-
-// tainted returns what a compromise puts in doubt: the events in its range
-// that no checkpoint this node cosigned before covers.
-func (r *Recorder) tainted(ctx context.Context, k history.Keys, t history.Taint) ([]taintedAt, error) {
-	judgedTo := r.cfg.Events.Judged(k.Org())
-	covered, err := r.covered(ctx, k.Org(), t)
-	if err != nil {
-		return nil, err
-	}
-	var out []taintedAt
-	for _, i := range covered {
-		if i < judgedTo {
-			v, err := r.cfg.Events.Verdict(ctx, k.Org(), i)
-			if err != nil {
-				return nil, err
-			}
-			if !v.Counts() {
-				continue
-			}
-		}
-		out = append(out, taintedAt{store.Judgement{Index: i, Verdict: disputed}})
-	}
-	return out, nil
-}
-
-// covered lists the indexes of a taint: all in its range, or those an agent acted at.
-func (r *Recorder) covered(ctx context.Context, d did.DID, t history.Taint) (out []uint64, err error) {
-	from := r.taintFrom(d, t)
-	if t.Agent.IsZero() {
-		for i := from; i < t.Until; i++ {
-			out = append(out, i)
-		}
-		return out, nil
-	}
-	if from >= t.Until {
-		return nil, nil
-	}
-	l, err := r.cfg.Events.Log(ctx, d)
-	if err != nil {
-		return nil, err
-	}
-	err = l.Entries(ctx, from, t.Until, func(i uint64, en attestation.Entry) error {
-		if _, ev, err := en.Envelope(); err == nil && t.Covers(ev.Actor) {
-			out = append(out, i)
-		}
-		return nil // what is no event has no actor; it is void already
-	})
-	return out, err
 }
 
 // bodyOf returns the body to be fetched for an event; none for the own log.

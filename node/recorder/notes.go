@@ -111,6 +111,9 @@ func (r *Recorder) merge(ctx context.Context, n attlog.Note, line attlog.Line, h
 	if err := r.cfg.Events.PutNote(ctx, n.Org, kept, seen); err != nil {
 		return Result{}, nil, err
 	}
+	if err := r.untaint(ctx, n.Org, n.Head.Size); err != nil {
+		return Result{}, nil, err
+	}
 	return Result{Verdict: Accepted, Size: held}, &HeadNews{Org: n.Org, Size: n.Head.Size, Note: kept}, nil
 }
 

@@ -135,6 +135,7 @@ func (w *world) Witness(_ context.Context, d did.DID) []did.PublicKey {
 
 // node is one party's node: its databases outlive its recorder.
 type node struct {
+	quorum func() int
 	*recorder.Recorder
 	p      *party
 	ring   *world
@@ -181,7 +182,7 @@ func (n *node) start(t testing.TB) {
 		t.Fatal(err)
 	}
 	n.Recorder, err = recorder.New(ctx, recorder.Config{
-		Org: n.p.did, State: n.state, Audit: n.audit, Events: n.events, Pins: n.pins, Ring: n.ring,
+		Quorum: n.quorum, Org: n.p.did, State: n.state, Audit: n.audit, Events: n.events, Pins: n.pins, Ring: n.ring,
 		Signer: func(context.Context) (envelope.Signer, string, error) {
 			return n.p.current(), n.p.current().kid(), nil
 		},

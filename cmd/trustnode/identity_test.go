@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"trustnode/node/httpapi"
+)
+
+// with runs a verb with more in its environment.
+func (f *folk) with(env []string, args ...string) answer {
+	f.t.Helper()
+	cmd := f.command(args...)
+	cmd.Env = append(cmd.Env, env...)
+	var out, err strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &err
+	_ = cmd.Run()
+	return answer{args, cmd.ProcessState.ExitCode(), out.String(), err.String()}
+}
+
+// eventsOf are the events of one log as an organization's node holds them, by index.
+func (f *folk) eventsOf(at, org string) []httpapi.EventRef {
+	f.t.Helper()
+	var all httpapi.Events
+	f.must("event", "list", "--data", at, "--org", org, "--any", "--limit", "1000", "--json").into(f.t, &all)
+	return all.Events
+}
+
+func (f *folk) show(at, who string) httpapi.Identity {
+	f.t.Helper()
+	var d httpapi.Identity
+	f.must("did", "show", "--data", at, "--json", who).into(f.t, &d)
+	return d
+}
+
+// until waits for something that gossip brings.
+func (f *folk) until(what string, so func() bool) {
+	f.t.Helper()
+	for end := time.Now().Add(40 * time.Second); !so(); time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(end) {
+			f.t.Fatalf("in 40 s not: %s", what)
+		}
+	}
+}
+
+// TestAnIdentityOutlivesItsServers: acme rotates, is robbed, loses its update keys and
+// recovers, while the arbiter is away. Then acme's servers are gone for good. The arbiter
+// comes back and verifies all of acme's past, old and new, from what the vendor kept.
+func TestAnIdentityOutlivesItsServers(t *testing.T) {
+	f := newFolk(t)
+	f.found()
+	f.join()
+	f.up()
+	f.must("did", "witness", "set", "--data", "acme", "--json")
+	acme := f.show("acme", "self")
+	f.until("the arbiter has the entry that names it a witness", func() bool { return f.show("arbiter", acme.DID).Version == acme.Version })
+	f.stop("arbiter")
+
+	f.must("agent", "add", "--data", "acme", "first", "--can", "lend", "--json")
+	f.must("did", "rotate", "--data", "acme", "--json")
+	before := f.eventsOf("acme", acme.DID)
+	sure := before[len(before)-1].Index
+	f.must("agent", "add", "--data", "acme", "second", "--can", "lend", "--json")
+	f.must("did", "rotate", "--data", "acme", "--reason", "compromise", "--taint-from", fmt.Sprint(sure), "--json")
+
+	// The medium with the update keys is lost: the recovery key signs, from paper.
+	if err := os.Rename(filepath.Join(f.dir, "acme", "update-keys"), filepath.Join(f.dir, "lost")); err != nil {
+		t.Fatal(err)
+	}
+	if a := f.try("did", "rotate", "--data", "acme"); a.code == exitDone || !strings.Contains(a.err, "--recovery") {
+		t.Fatalf("without update keys: %s", a)
+	}
+	a := f.with([]string{"TRUSTNODE_RECOVERY_KEY=" + f.recovery["acme"]}, "did", "rotate", "--data", "acme", "--recovery", "--reason", "lost", "--json")
+	if a.code != exitDone || !strings.Contains(a.err, "new recovery key   rec1-") {
+		t.Fatalf("recovery: %s", a)
+	}
+	if a := f.with([]string{"TRUSTNODE_RECOVERY_KEY=" + f.recovery["acme"]}, "did", "rotate", "--data", "acme", "--recovery", "--reason", "lost"); a.code != exitRefused {
+		t.Errorf("the spent recovery key again: %s", a)
+	}
+	f.must("agent", "add", "--data", "acme", "third", "--can", "lend", "--json")
+
+	own, last := f.eventsOf("acme", acme.DID), f.show("acme", "self")
+	if n := number(last.Version); n != "5" || len(last.History) != 4 {
+		t.Errorf("acme is at %s with %d keys", last.Version, len(last.History))
+	}
+	f.until("the vendor holds all of it", func() bool {
+		return len(f.eventsOf("vendor", acme.DID)) == len(own) && f.show("vendor", acme.DID).Version == last.Version
+	})
+	f.kill("acme")
+	if err := os.RemoveAll(filepath.Join(f.dir, "acme")); err != nil {
+		t.Fatal(err)
+	}
+	f.stop("vendor") // it verifies everything again from the bytes it kept
+	f.start("vendor")
+	f.start("arbiter")
+	f.until("the arbiter holds all of it", func() bool {
+		return len(f.eventsOf("arbiter", acme.DID)) == len(own) && f.show("arbiter", acme.DID).Version == last.Version
+	})
+	for _, at := range []string{"vendor", "arbiter"} {
+		f.checkPast(at, acme.DID, own)
+	}
+	got, want := f.show("arbiter", acme.DID), last
+	if fmt.Sprint(keysOf(got)) != fmt.Sprint(keysOf(want)) || got.Fingerprint != want.Fingerprint {
+		t.Errorf("the arbiter shows\n%v\nacme showed\n%v", keysOf(got), keysOf(want))
+	}
+}
+
+func keysOf(d httpapi.Identity) (out []string) {
+	for _, k := range d.History {
+		from, until := "-", "-"
+		if k.FromIndex != nil {
+			from = fmt.Sprint(*k.FromIndex)
+		}
+		if k.UntilIdx != nil {
+			until = fmt.Sprint(*k.UntilIdx)
+		}
+		out = append(out, fmt.Sprintf("%s %s %s-%s", k.Key, k.Role, from, until))
+	}
+	return out
+}
+
+// checkPast wants every event of acme's to count at another member: those that the
+// compromise put in doubt were cosigned before it was announced.
+func (f *folk) checkPast(at, org string, own []httpapi.EventRef) {
+	f.t.Helper()
+	held := map[uint64]httpapi.EventRef{}
+	for _, e := range f.eventsOf(at, org) {
+		held[e.Index] = e
+	}
+	for _, e := range own {
+		got, ok := held[e.Index]
+		if !ok || got.ID != e.ID || got.Standing != "valid" {
+			f.t.Errorf("%s holds index %d (%s) as %+v", at, e.Index, e.Type, got)
+		}
+	}
+}
