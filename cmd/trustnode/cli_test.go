@@ -14,8 +14,29 @@ import (
 	"trustnode/node/fault"
 )
 
-// call runs the program within the test.
+// call runs the program within the test as if it were a process of its own: what it takes from the environment is there again
+// for the next one.
 func call(args ...string) answer {
+	given := map[string]string{}
+	for _, s := range secrets {
+		for _, v := range []string{s.variable, s.file()} {
+			if text, ok := os.LookupEnv(v); ok {
+				given[v] = text
+			}
+		}
+	}
+	a := callOn(args...)
+	forgetPassphrases()
+	for v, text := range given {
+		if err := os.Setenv(v, text); err != nil {
+			panic(err)
+		}
+	}
+	return a
+}
+
+// callOn runs the program within the test and leaves everything as the program does.
+func callOn(args ...string) answer {
 	var out, err bytes.Buffer
 	code := run(append([]string{"trustnode"}, args...), strings.NewReader(""), &out, &err)
 	return answer{args, code, out.String(), err.String()}

@@ -180,19 +180,26 @@ func TestVerbsShareAPassphrase(t *testing.T) {
 	freshPassphrases(t)
 	dir := home(t)
 	for range 2 {
-		if a := call("status", "--data", dir); a.code != exitDone {
+		if a := callOn("status", "--data", dir); a.code != exitDone {
 			t.Errorf("got %s", a)
 		}
 		if v, there := os.LookupEnv("TRUSTNODE_PASSPHRASE"); there {
 			t.Errorf("still in the environment: %q", v)
 		}
 	}
+	// A node that runs asks no more. This one gets as far as the state that is missing.
+	if err := os.RemoveAll(filepath.Join(dir, "state")); err != nil {
+		t.Fatal(err)
+	}
+	if a := callOn("run", "--data", dir); a.code == exitDone || nodeSecret.held != nil {
+		t.Errorf("%d bytes are held after %s", len(nodeSecret.held), a)
+	}
 	file := filepath.Join(t.TempDir(), "pass")
 	if err := os.WriteFile(file, []byte(testPassphrase), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("TRUSTNODE_PASSPHRASE_FILE", file)
-	if a := call("status", "--data", dir); a.code != exitRefused || !strings.Contains(a.err, "its mode is 0644") || !strings.Contains(a.err, "hint: chmod 600 "+file) {
+	if a := callOn("status", "--data", dir); a.code != exitRefused || !strings.Contains(a.err, "its mode is 0644") || !strings.Contains(a.err, "hint: chmod 600 "+file) {
 		t.Errorf("got %s", a)
 	}
 }
