@@ -186,7 +186,7 @@ func (r *leakRoad) ask() {
 		if strings.Contains(p, "disputes") {
 			id = cases.Cases[0].ID
 		}
-		p = strings.NewReplacer("{did}", url.PathEscape(me.DID), "{id}", id).Replace(p)
+		p = strings.NewReplacer("{did}", url.PathEscape(me.DID), "{id}", id, "{agent}", "research").Replace(p)
 		if strings.Contains(p, "{") {
 			r.t.Errorf("%s has a parameter that this test does not know", p)
 		}
