@@ -6,6 +6,7 @@
 package testnet
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -127,7 +128,7 @@ func (n *Net) Start(ctx context.Context, o *Org) error {
 	ctx, o.cancel = context.WithCancel(ctx)
 	o.done = make(chan error, 1)
 	n.wg.Go(func() {
-		o.done <- daemon.Run(ctx, cfg, o.pass, daemon.RunOptions{Log: n.log.With("node", o.Name), Version: "testnet"})
+		o.done <- daemon.Run(ctx, cfg, bytes.Clone(o.pass), daemon.RunOptions{Log: n.log.With("node", o.Name), Version: "testnet"})
 	})
 	return nil
 }

@@ -39,9 +39,11 @@ const (
 )
 
 // Run opens the node of cfg and runs it until ctx ends. What was acknowledged is durable
-// at any moment; a clean stop also brings what waits into the log.
+// at any moment; a clean stop also brings what waits into the log. pass is cleared once the
+// keys are open.
 func Run(ctx context.Context, cfg config.Config, pass []byte, o RunOptions) error {
 	n, err := Open(ctx, cfg, Options{Passphrase: pass, Log: o.Log, Version: o.Version, Wait: startWait})
+	clear(pass) // the keys are open, or will not be
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -25,12 +26,34 @@ func OpenBadger(dir string, log *slog.Logger) (DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
+	if err := sweepMemtables(dir); err != nil {
+		return nil, errors.Join(err, unlock())
+	}
 	bdb, err := badger.OpenManaged(badgerOptions(dir, log))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: database: %v", dir, err), unlock())
 	}
 	e := &engineBadger{db: bdb, unlock: unlock, durable: bdb.MaxVersion(), readers: make(map[uint64]int)}
 	return newDatabase(e, log), nil
+}
+
+// sweepMemtables removes memtable files without a byte. A process that was killed between
+// making such a file and growing it leaves one, and Badger then opens the directory no
+// more. Nothing was ever written to it.
+func sweepMemtables(dir string) error {
+	names, err := filepath.Glob(filepath.Join(dir, "*.mem"))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if st, err := os.Stat(name); err != nil || st.Size() > 0 {
+			continue
+		}
+		if err := os.Remove(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func badgerOptions(dir string, log *slog.Logger) badger.Options {
