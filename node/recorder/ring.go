@@ -46,21 +46,31 @@ func (r ring) named(ctx context.Context, d did.DID, version string, list []did.P
 		}
 		return out
 	}
-	h, err := r.k.History(ctx, d)
-	if err != nil {
-		return out
-	}
-	v, ok := h.ByID(version)
+	doc, ok := r.document(ctx, d, version)
 	if !ok {
 		return out
 	}
-	for _, id := range v.Document.Listed(did.AssertionMethod) {
-		kid := strings.TrimPrefix(id, v.Document.ID().String()+"#")
-		if k, err := v.Document.Key(kid, did.AssertionMethod); err == nil {
+	for _, id := range doc.Listed(did.AssertionMethod) {
+		kid := strings.TrimPrefix(id, doc.ID().String()+"#")
+		if k, err := doc.Key(kid, did.AssertionMethod); err == nil {
 			out[kid] = k
 		}
 	}
 	return out
+}
+
+// document is the document of one version.
+func (r ring) document(ctx context.Context, d did.DID, version string) (did.Document, bool) {
+	if h, err := r.k.History(ctx, d); err == nil {
+		v, ok := h.ByID(version)
+		return v.Document, ok
+	}
+	versions, err := r.k.Versions(ctx, d) // a did:web keeps snapshots
+	i := slices.IndexFunc(versions, func(v keyring.Listing) bool { return v.ID == version })
+	if err != nil || i < 0 {
+		return did.Document{}, false
+	}
+	return versions[i].Document, true
 }
 
 // Known implements history.Versions.
@@ -68,13 +78,19 @@ func (r ring) Known(ctx context.Context, d did.DID) ([]string, error) {
 	if d.Method() == didkey.Method {
 		return []string{did.StaticVersion}, nil
 	}
-	h, err := r.k.History(ctx, d)
+	var out []string
+	if h, err := r.k.History(ctx, d); err == nil {
+		for n := 1; n <= h.Len(); n++ {
+			v, _ := h.At(n)
+			out = append(out, v.ID)
+		}
+		return out, nil
+	}
+	versions, err := r.k.Versions(ctx, d)
 	if err != nil {
 		return nil, nil // nothing is known that could be used
 	}
-	var out []string
-	for n := 1; n <= h.Len(); n++ {
-		v, _ := h.At(n)
+	for _, v := range versions {
 		out = append(out, v.ID)
 	}
 	return out, nil
