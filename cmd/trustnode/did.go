@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -61,7 +62,11 @@ func authority(ctx context.Context, c *cli.Context, s *streams, k *caller) (http
 	if err := k.call(ctx, "GET", "/api/v1/entry", nil, &e); err != nil {
 		return httpapi.Authority{}, err
 	}
-	a := httpapi.Authority{UpdateKeys: c.String("update-keys"), WaitS: uint64(c.Duration("wait") / time.Second)}
+	place, err := absolute(c.String("update-keys"))
+	if err != nil {
+		return httpapi.Authority{}, err
+	}
+	a := httpapi.Authority{UpdateKeys: place, WaitS: uint64(c.Duration("wait") / time.Second)}
 	pass, err := openUpdateKeys(c, e)
 	if err != nil {
 		return a, err
@@ -122,18 +127,14 @@ func didRotate(c *cli.Context, s *streams) error {
 		}
 		return change(c, s, "/api/v1/entry/resume", func(a httpapi.Authority) any { return httpapi.Resumption{Authority: a, Proofs: proofs} })
 	}
-	in := httpapi.Rotation{Role: c.String("role"), Reason: c.String("reason"), Governance: c.String("governance-keys")}
+	g, err := ceremony(c)
+	if err != nil {
+		return err
+	}
+	in := httpapi.Rotation{Role: c.String("role"), Reason: c.String("reason"), Governance: g.Governance, GovPass: g.GovPass}
 	if c.IsSet("taint-from") {
 		n := c.Uint64("taint-from")
 		in.TaintFrom = &n
-	}
-	if in.Governance != "" {
-		b, err := governancePassphrase("passphrase of the governance keys in " + in.Governance)
-		if err != nil {
-			return err
-		}
-		in.GovPass = string(b)
-		clear(b)
 	}
 	return change(c, s, "/api/v1/identities/rotate", func(a httpapi.Authority) any {
 		in.Authority = a
@@ -291,4 +292,12 @@ func openUpdateKeys(c *cli.Context, e httpapi.EntryState) ([]byte, error) {
 		return passphrase("passphrase of " + c.String("data"))
 	}
 	return updatePassphrase("passphrase of the update keys in " + place)
+}
+
+// absolute is a path as a node that runs elsewhere finds it; "" stays.
+func absolute(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	return filepath.Abs(path)
 }

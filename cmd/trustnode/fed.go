@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
@@ -12,10 +13,11 @@ import (
 
 func fedCommand(s *streams) *cli.Command {
 	out := &cli.StringFlag{Name: "o", Usage: "write to `FILE`; without it to standard output"}
+	governance := &cli.StringFlag{Name: "governance-keys", Usage: "`DIR` of the governance key, where the organization has one"}
 	return &cli.Command{Name: "fed", Usage: "federations: create, join, sign, apply", Subcommands: []*cli.Command{
-		{Name: "join-request", Usage: "write this organization's join file", Flags: []cli.Flag{out, &cli.BoolFlag{Name: "no-vote", Usage: "join without a vote"}},
+		{Name: "join-request", Usage: "write this organization's join file", Flags: []cli.Flag{out, governance, &cli.BoolFlag{Name: "no-vote", Usage: "join without a vote"}},
 			Action: func(c *cli.Context) error { return joinRequest(c, s) }},
-		{Name: "create", Usage: "draft the charter of a new federation", Flags: []cli.Flag{out,
+		{Name: "create", Usage: "draft the charter of a new federation", Flags: []cli.Flag{out, governance,
 			&cli.StringFlag{Name: "name", Usage: "name of the federation"},
 			&cli.StringSliceFlag{Name: "with", Usage: "join `FILE` of another member, may be repeated"},
 			&cli.StringSliceFlag{Name: "mediator", Usage: "join `FILE` of a mediator; the first is the neutral one"},
@@ -23,7 +25,7 @@ func fedCommand(s *streams) *cli.Command {
 			Action: func(c *cli.Context) error { return fedCreate(c, s) }},
 		{Name: "recovery-key", Usage: "make a recovery key for fed create --recovery; it is shown once", Action: func(c *cli.Context) error { return recoveryKey(s) }},
 		{Name: "diff", Usage: "say in words what a draft binds its signer to", ArgsUsage: "DRAFT", Action: func(c *cli.Context) error { return fedDiff(c, s) }},
-		{Name: "sign", Usage: "sign a draft; without -o in place", ArgsUsage: "DRAFT", Flags: []cli.Flag{out, &cli.BoolFlag{Name: "now", Usage: "sign without waiting for ballots"}},
+		{Name: "sign", Usage: "sign a draft; without -o in place", ArgsUsage: "DRAFT", Flags: []cli.Flag{out, governance, &cli.BoolFlag{Name: "now", Usage: "sign without waiting for ballots"}},
 			Action: func(c *cli.Context) error { return fedSign(c, s) }},
 		{Name: "apply", Usage: "verify a charter alone, with no network, and put it in force here", ArgsUsage: "FILE",
 			Flags:  []cli.Flag{&cli.StringFlag{Name: "fingerprint", Usage: "fed1-… of the federation, when this node signed no part of it"}},
@@ -45,9 +47,13 @@ func recoveryKey(s *streams) error {
 }
 
 func joinRequest(c *cli.Context, s *streams) error {
+	g, err := ceremony(c)
+	if err != nil {
+		return err
+	}
 	return with(c, func(ctx context.Context, k *caller) error {
 		var d httpapi.FedDraft
-		if err := k.call(ctx, "POST", "/api/v1/federation/join-request", httpapi.JoinRequest{Votes: !c.Bool("no-vote")}, &d); err != nil {
+		if err := k.call(ctx, "POST", "/api/v1/federation/join-request", httpapi.JoinRequest{Votes: !c.Bool("no-vote"), Ceremony: g}, &d); err != nil {
 			return err
 		}
 		return s.file(c, d, func(w writer) { fmt.Fprintf(w, "join file, fingerprint %s\n", d.Fingerprint) })
@@ -95,6 +101,10 @@ func fedCreate(c *cli.Context, s *streams) error {
 		}
 		in.Mediators = append(in.Mediators, b)
 	}
+	var err error
+	if in.Ceremony, err = ceremony(c); err != nil {
+		return err
+	}
 	return with(c, func(ctx context.Context, k *caller) error {
 		var d httpapi.FedDraft
 		if err := k.call(ctx, "POST", "/api/v1/federation/drafts", in, &d); err != nil {
@@ -105,6 +115,24 @@ func fedCreate(c *cli.Context, s *streams) error {
 			fmt.Fprintf(w, "every member signs it: trustnode fed sign --now %s\n", orDash(c.String("o")))
 		})
 	})
+}
+
+// ceremony is where the governance key lies, if one is named, with its passphrase.
+func ceremony(c *cli.Context) (httpapi.Ceremony, error) {
+	dir := c.String("governance-keys")
+	if dir == "" {
+		return httpapi.Ceremony{}, nil
+	}
+	dir, err := filepath.Abs(dir) // the node may run elsewhere
+	if err != nil {
+		return httpapi.Ceremony{}, err
+	}
+	b, err := governancePassphrase("passphrase of the governance keys in " + dir)
+	if err != nil {
+		return httpapi.Ceremony{}, err
+	}
+	defer clear(b)
+	return httpapi.Ceremony{Governance: dir, GovPass: string(b)}, nil
 }
 
 func orDash(s string) string {
@@ -161,9 +189,13 @@ func fedSign(c *cli.Context, s *streams) error {
 	if !c.Bool("now") {
 		return &usageError{"signing waits for ballots, which this version does not exchange", "trustnode fed sign --now " + name}
 	}
+	g, err := ceremony(c)
+	if err != nil {
+		return err
+	}
 	return with(c, func(ctx context.Context, k *caller) error {
 		var d httpapi.FedDraft
-		if err := k.call(ctx, "POST", "/api/v1/federation/sign", httpapi.File{Data: b}, &d); err != nil {
+		if err := k.call(ctx, "POST", "/api/v1/federation/sign", httpapi.FedSign{Data: b, Ceremony: g}, &d); err != nil {
 			return err
 		}
 		if !c.IsSet("o") {

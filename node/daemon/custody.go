@@ -10,6 +10,7 @@ import (
 
 	"trustnode/did"
 	"trustnode/did/didwebvh"
+	"trustnode/did/envelope"
 	"trustnode/did/keys"
 	"trustnode/node/fault"
 	"trustnode/node/httpapi"
@@ -115,6 +116,31 @@ func (custody) Services(domain string) []didwebvh.Service {
 	return []didwebvh.Service{lendingAt(domain)}
 }
 
+// GovernanceSigner implements httpapi.Custody.
+func (c custody) GovernanceSigner(ctx context.Context, dir, passphrase string) (envelope.Signer, func(), error) {
+	doc, err := c.n.self.Ring.Document(ctx, c.n.cfg.Org)
+	if err != nil {
+		return nil, nil, err
+	}
+	want := didwebvh.RolesOf(doc).Governance
+	if want.IsZero() {
+		return nil, nil, fault.New(fault.Invalid, "governance_keys", "this organization has no governance key").WithHint("trustnode did rotate --role governance --governance-keys %s makes one", dir)
+	}
+	s, err := keys.Open(dir, []byte(passphrase))
+	if err != nil {
+		return nil, nil, noGovernanceStore(dir, err)
+	}
+	signer, err := s.Signer(ctx, want)
+	if err != nil {
+		return nil, nil, errors.Join(fault.Wrap(fault.Unauthenticated, "governance_keys", err).WithHint("%s holds another key than the document names: trustnode did show", dir), s.Close())
+	}
+	return signer, func() { s.Close() }, nil
+}
+
+func noGovernanceStore(dir string, err error) error {
+	return fault.Wrap(fault.Unauthenticated, "governance_keys", err).WithHint("mount %s, and give its passphrase in TRUSTNODE_GOVERNANCE_PASSPHRASE", dir)
+}
+
 // Governance implements httpapi.Custody: it makes a new key in the store of governance
 // keys, which is made where there is none.
 func (c custody) Governance(ctx context.Context, dir, passphrase string) (did.PublicKey, error) {
@@ -127,7 +153,7 @@ func (c custody) Governance(ctx context.Context, dir, passphrase string) (did.Pu
 		s, err = keys.Create(place, []byte(passphrase))
 	}
 	if errors.Is(err, keys.ErrPassphrase) || errors.Is(err, keys.ErrEmpty) {
-		return did.PublicKey{}, fault.Wrap(fault.Unauthenticated, "governance_keys", err).WithHint("give the passphrase of %s in TRUSTNODE_GOVERNANCE_PASSPHRASE", place)
+		return did.PublicKey{}, noGovernanceStore(place, err)
 	}
 	if err != nil {
 		return did.PublicKey{}, err

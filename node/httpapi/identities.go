@@ -9,6 +9,7 @@ import (
 
 	"trustnode/did"
 	"trustnode/did/didwebvh"
+	"trustnode/did/envelope"
 	"trustnode/node/fault"
 	"trustnode/node/member"
 )
@@ -19,6 +20,9 @@ type Custody interface {
 	Authority(ctx context.Context, a Authority) (Opened, error)
 	// Governance makes a new key in a store of governance keys.
 	Governance(ctx context.Context, dir, passphrase string) (did.PublicKey, error)
+	// GovernanceSigner opens the governance key that the own document names. The caller
+	// calls done.
+	GovernanceSigner(ctx context.Context, dir, passphrase string) (s envelope.Signer, done func(), err error)
 	// Services are the services of the own document that name a domain.
 	Services(domain string) []didwebvh.Service
 	// UpdatePlace says where the store of update keys is looked for, and whether that is

@@ -10,6 +10,7 @@ import (
 
 	"trustnode/attestation"
 	"trustnode/did"
+	"trustnode/did/envelope"
 	"trustnode/federation"
 	"trustnode/node/fault"
 	"trustnode/node/member"
@@ -125,18 +126,24 @@ func (s *server) federation(api huma.API) {
 	}
 	s.route(api, http.MethodPost, "/api/v1/federation/join-request", "fedJoinRequest", "Make this organization's join file", http.StatusOK, func(op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *struct{ Body JoinRequest }) (*struct{ Body FedDraft }, error) {
-			return draft(s.Member.JoinRequest(ctx, in.Body.Votes))
+			return draft(ceremony(ctx, s, in.Body.Ceremony, func(g envelope.Signer) (member.Draft, error) {
+				return s.Member.JoinRequest(ctx, in.Body.Votes, g)
+			}))
 		})
 	})
 	s.route(api, http.MethodPost, "/api/v1/federation/drafts", "fedCreate", "Draft the charter of a new federation", http.StatusOK, func(op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *struct{ Body FedCreate }) (*struct{ Body FedDraft }, error) {
 			b := in.Body
-			return draft(s.Member.Create(ctx, member.CreateInput{Name: b.Name, With: b.With, Mediators: b.Mediators, Recovery: b.Recovery}))
+			return draft(ceremony(ctx, s, b.Ceremony, func(g envelope.Signer) (member.Draft, error) {
+				return s.Member.Create(ctx, member.CreateInput{Name: b.Name, With: b.With, Mediators: b.Mediators, Recovery: b.Recovery, Governance: g})
+			}))
 		})
 	})
 	s.route(api, http.MethodPost, "/api/v1/federation/sign", "fedSign", "Sign a draft", http.StatusOK, func(op huma.Operation) {
-		huma.Register(api, op, func(ctx context.Context, in *struct{ Body File }) (*struct{ Body FedDraft }, error) {
-			return draft(s.Member.Sign(ctx, in.Body.Data))
+		huma.Register(api, op, func(ctx context.Context, in *struct{ Body FedSign }) (*struct{ Body FedDraft }, error) {
+			return draft(ceremony(ctx, s, in.Body.Ceremony, func(g envelope.Signer) (member.Draft, error) {
+				return s.Member.Sign(ctx, in.Body.Data, g)
+			}))
 		})
 	})
 	s.route(api, http.MethodPost, "/api/v1/federation/diff", "fedDiff", "Say in words what a draft binds its signer to", http.StatusOK, func(op huma.Operation) {
@@ -157,6 +164,19 @@ func (s *server) federation(api huma.API) {
 			return &struct{ Body FedApplied }{FedApplied{ID: a.ID.String(), Seq: a.Seq, Fingerprint: a.Fingerprint, Members: texts(a.Members), Walk: a.Walk}}, nil
 		})
 	})
+}
+
+// ceremony opens the governance key for one act; nil where none is named.
+func ceremony(ctx context.Context, s *server, c Ceremony, act func(governance envelope.Signer) (member.Draft, error)) (member.Draft, error) {
+	if c.Governance == "" {
+		return act(nil)
+	}
+	g, done, err := s.Custody.GovernanceSigner(ctx, c.Governance, c.GovPass)
+	if err != nil {
+		return member.Draft{}, err
+	}
+	defer done()
+	return act(g)
 }
 
 func texts(ds []did.DID) []string {

@@ -56,6 +56,19 @@ type FedCreate struct {
 	With      [][]byte `json:"with" doc:"join files of the other members, base64"`
 	Mediators [][]byte `json:"mediators" doc:"join files of the mediators in order; the first is the neutral one"`
 	Recovery  []string `json:"recovery,omitempty" doc:"multikeys of recovery keys, kept on no node"`
+	Ceremony
+}
+
+// Ceremony opens the governance key for one act, where the organization has one.
+type Ceremony struct {
+	Governance string `json:"governance_keys,omitempty" doc:"directory of the governance key"`
+	GovPass    string `json:"governance_passphrase,omitempty"`
+}
+
+// FedSign asks to sign a draft.
+type FedSign struct {
+	Data []byte `json:"data" doc:"the file's bytes, base64"`
+	Ceremony
 }
 
 // FedDraft is a file to hand on, with what a person should know about it.
@@ -419,6 +432,7 @@ type Entries struct {
 // JoinRequest asks for this organization's join file.
 type JoinRequest struct {
 	Votes bool `json:"votes" doc:"whether the organization wants a vote"`
+	Ceremony
 }
 
 // FedApply asks to put a charter in force.

@@ -174,9 +174,9 @@ func TestRefusalsOfFiles(t *testing.T) {
 		reason string
 	}{
 		{"applying without all signatures", func() error { _, err := acme.Apply(ctx, half, ""); return err }, fault.NeedsApproval, "consent"},
-		{"signing what does not name us", func() error { _, err := stranger.Sign(ctx, half); return err }, fault.Refused, "not_a_member"},
+		{"signing what does not name us", func() error { _, err := stranger.Sign(ctx, half, nil); return err }, fault.Refused, "not_a_member"},
 		{"applying what does not name us", func() error { _, err := stranger.Apply(ctx, half, d.Fingerprint); return err }, fault.NeedsApproval, "consent"},
-		{"signing a join file", func() error { _, err := acme.Sign(ctx, vendor.join(true)); return err }, fault.Invalid, "no_draft"},
+		{"signing a join file", func() error { _, err := acme.Sign(ctx, vendor.join(true), nil); return err }, fault.Invalid, "no_draft"},
 		{"creating with a draft for a join", func() error {
 			_, err := acme.Create(ctx, CreateInput{Name: "x", With: [][]byte{half}})
 			return err
@@ -237,11 +237,11 @@ func TestOneFederation(t *testing.T) {
 	ctx := t.Context()
 	_, err := acme.Create(ctx, CreateInput{Name: "second"})
 	refusedAs(t, err, fault.Conflict, "one_federation")
-	_, err = acme.JoinRequest(ctx, true)
+	_, err = acme.JoinRequest(ctx, true, nil)
 	refusedAs(t, err, fault.Conflict, "one_federation")
 	other := draftOf(t, found(t, "one", clock), found(t, "two", clock), found(t, "three", clock)).Data
 	for name, do := range map[string]func() error{
-		"sign": func() error { _, err := acme.Sign(ctx, other); return err },
+		"sign": func() error { _, err := acme.Sign(ctx, other, nil); return err },
 		"diff": func() error { _, err := acme.Diff(ctx, other); return err },
 	} {
 		t.Run(name, func(t *testing.T) { refusedAs(t, do(), fault.Conflict, "one_federation") })
@@ -285,11 +285,11 @@ func TestSecondBodyOfASlotIsRefused(t *testing.T) {
 	acme, vendor, arbiter := federated(t, clock)
 	ctx := t.Context()
 	one, two := amend(t, acme, "a"), amend(t, acme, "bb")
-	_, err := acme.Sign(ctx, one)
+	_, err := acme.Sign(ctx, one, nil)
 	refusedAs(t, err, fault.Stale, "unconfirmed")
 	hear(acme, vendor, arbiter)
 	signed := acme.sign(one)
-	_, err = acme.Sign(ctx, two)
+	_, err = acme.Sign(ctx, two, nil)
 	refusedAs(t, err, fault.Conflict, "already_signed")
 	if len(signed.Signed) != 1 || len(signed.Missing) == 0 {
 		t.Errorf("signed %v, missing %v", signed.Signed, signed.Missing)
@@ -386,7 +386,7 @@ func TestSigningGoesOnAfterACrash(t *testing.T) {
 				if err := acme.pins.Put(ctx, slot, res.Draft.ID.String()); err != nil {
 					t.Fatal(err)
 				}
-			} else if _, err := acme.commit(ctx, res, t0); err != nil {
+			} else if _, err := acme.commit(ctx, res, nil, t0); err != nil {
 				t.Fatal(err)
 			}
 			acme.start()
@@ -399,4 +399,50 @@ func TestSigningGoesOnAfterACrash(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTheGovernanceKeySignsCharters: an organization with a governance key joins and signs
+// by it, and its node alone, which holds only the issuer key, cannot.
+func TestTheGovernanceKeySignsCharters(t *testing.T) {
+	clock := newDial()
+	acme, vendor, arbiter := trio(t, clock)
+	ctx := t.Context()
+	paper, other := newPaper(t), newPaper(t)
+	clock.turn(time.Minute)
+	vendor.rotate(RotateInput{Role: RoleGovernance, Governance: paper.Public()})
+	_, err := vendor.JoinRequest(ctx, true, nil)
+	refusedAs(t, err, fault.Unauthenticated, "governance_keys")
+	_, err = vendor.JoinRequest(ctx, true, other.Signer())
+	refusedAs(t, err, fault.Unauthenticated, "governance_keys")
+	j, err := vendor.JoinRequest(ctx, true, paper.Signer())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := acme.Create(ctx, CreateInput{Name: "fin-lending", With: [][]byte{j.Data, arbiter.join(true)}, Mediators: [][]byte{arbiter.join(true)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := arbiter.sign(acme.sign(d.Data).Data).Data
+	_, err = vendor.Sign(ctx, f, nil)
+	refusedAs(t, err, fault.Unauthenticated, "governance_keys")
+	_, err = vendor.Sign(ctx, f, other.Signer())
+	refusedAs(t, err, fault.Unauthenticated, "governance_keys")
+	signed, err := vendor.Sign(ctx, f, paper.Signer())
+	if err != nil || len(signed.Missing) != 0 {
+		t.Fatalf("missing %v, %v", signed.Missing, err)
+	}
+	for _, o := range []*org{acme, vendor, arbiter} {
+		o.apply(signed.Data)
+	}
+	c, _ := acme.Charter()
+	if r, _ := c.Head().Member(vendor.did); r.Key.Pub != paper.Public() {
+		t.Errorf("the charter names %s", r.Key.Kid)
+	}
+	hear(acme, vendor, arbiter)
+	// The issuer key may change as often as it likes; the charter's key stays.
+	clock.turn(time.Minute)
+	vendor.rotate(RotateInput{})
+	vendor.logTo2(acme)
+	acme.restartKeepsHead(t)
+	vendor.restartKeepsHead(t)
 }

@@ -17,15 +17,15 @@ import (
 )
 
 // JoinRequest makes this organization's join file: the signed join, its DID log beside it.
-// The fingerprint org1-… is for comparing aloud.
-func (m *Member) JoinRequest(ctx context.Context, votes bool) (Draft, error) {
+// The fingerprint org1-… is for comparing aloud. governance is as for Sign.
+func (m *Member) JoinRequest(ctx context.Context, votes bool, governance envelope.Signer) (Draft, error) {
 	if m.IsMember(m.n.Org) {
 		return Draft{}, fault.New(fault.Conflict, "one_federation", "this node is a member of a federation already").
 			WithHint("a second federation needs a data directory of its own")
 	}
 	m.own.Lock()
 	defer m.own.Unlock()
-	f, err := m.joinFile(ctx, votes)
+	f, err := m.joinFile(ctx, votes, governance)
 	if err != nil {
 		return Draft{}, err
 	}
@@ -40,15 +40,16 @@ func (m *Member) JoinRequest(ctx context.Context, votes bool) (Draft, error) {
 	return Draft{ID: f.Joins[0].ID(), Fingerprint: keyring.Fingerprint(m.n.Org, v.ID), Data: data, Signed: []did.DID{m.n.Org}, Missing: []did.DID{}}, nil
 }
 
-func (m *Member) joinFile(ctx context.Context, votes bool) (charter.File, error) {
+func (m *Member) joinFile(ctx context.Context, votes bool, governance envelope.Signer) (charter.File, error) {
 	at, err := m.now()
 	if err != nil {
 		return charter.File{}, err
 	}
-	signer, kid, err := m.n.Signers.Issuer(ctx)
+	signer, err := m.joinKey(ctx, governance)
 	if err != nil {
 		return charter.File{}, err
 	}
+	kid := signer.Public().Multikey()
 	version, err := m.version(ctx)
 	if err != nil {
 		return charter.File{}, err
@@ -95,7 +96,7 @@ func (m *Member) Create(ctx context.Context, in CreateInput) (Draft, error) {
 	if err != nil {
 		return Draft{}, err
 	}
-	own, err := m.joinFile(ctx, true)
+	own, err := m.joinFile(ctx, true, in.Governance)
 	if err != nil {
 		return Draft{}, err
 	}

@@ -253,7 +253,7 @@ func trio(t *testing.T, clock *dial) (acme, vendor, arbiter *org) {
 
 func (o *org) join(votes bool) []byte {
 	o.t.Helper()
-	d, err := o.JoinRequest(o.t.Context(), votes)
+	d, err := o.JoinRequest(o.t.Context(), votes, nil)
 	if err != nil {
 		o.t.Fatalf("%s: join: %v", o.name, err)
 	}
@@ -262,7 +262,7 @@ func (o *org) join(votes bool) []byte {
 
 func (o *org) sign(file []byte) Draft {
 	o.t.Helper()
-	d, err := o.Sign(o.t.Context(), file)
+	d, err := o.Sign(o.t.Context(), file, nil)
 	if err != nil {
 		o.t.Fatalf("%s: sign: %v", o.name, err)
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"trustnode/attestation"
+	"trustnode/did"
+	"trustnode/did/didwebvh"
 	"trustnode/did/envelope"
 	"trustnode/did/keyring"
 	"trustnode/federation"
@@ -20,8 +22,9 @@ import (
 // Sign adds the own signature and the own binding to a draft, which it verifies first. In
 // this order: the slot is pinned, so that no second body is ever signed in it;
 // charter.signed is durable in the own log; then the signature is made and released. A
-// crash in between is continued by signing again.
-func (m *Member) Sign(ctx context.Context, file []byte) (Draft, error) {
+// crash in between is continued by signing again. governance is the signer of the
+// governance key, where the draft names that one; else nil.
+func (m *Member) Sign(ctx context.Context, file []byte, governance envelope.Signer) (Draft, error) {
 	f, err := readFile(file)
 	if err != nil {
 		return Draft{}, err
@@ -41,27 +44,27 @@ func (m *Member) Sign(ctx context.Context, file []byte) (Draft, error) {
 	if slices.Contains(signed, m.n.Org) {
 		return m.draft(ctx, f, at)
 	}
-	event, err := m.commit(ctx, res, at)
+	event, err := m.commit(ctx, res, governance, at)
 	if err != nil {
 		return Draft{}, err
 	}
 	if err := m.appended(ctx, event); err != nil {
 		return Draft{}, err
 	}
-	if f, err = m.release(ctx, f, res.Draft, at); err != nil {
+	if f, err = m.release(ctx, f, res.Draft, governance, at); err != nil {
 		return Draft{}, err
 	}
 	return m.draft(ctx, f, at)
 }
 
 // commit pins the slot of a draft and drafts charter.signed.
-func (m *Member) commit(ctx context.Context, res charter.Result, at time.Time) (envelope.ID, error) {
+func (m *Member) commit(ctx context.Context, res charter.Result, governance envelope.Signer, at time.Time) (envelope.ID, error) {
 	m.own.Lock()
 	defer m.own.Unlock()
 	if err := m.maySign(ctx, res, at); err != nil {
 		return envelope.ID{}, err
 	}
-	if _, err := m.charterKey(ctx, res.Draft); err != nil {
+	if _, err := m.charterKey(ctx, res.Draft, governance); err != nil {
 		return envelope.ID{}, err
 	}
 	slot := charter.SlotOf(res.Draft.Body, res.Draft.ID)
@@ -72,10 +75,10 @@ func (m *Member) commit(ctx context.Context, res charter.Result, at time.Time) (
 }
 
 // release signs a draft that is committed to, and adds the own binding.
-func (m *Member) release(ctx context.Context, f charter.File, draft charter.Head, at time.Time) (charter.File, error) {
+func (m *Member) release(ctx context.Context, f charter.File, draft charter.Head, governance envelope.Signer, at time.Time) (charter.File, error) {
 	m.own.Lock()
 	defer m.own.Unlock()
-	signer, err := m.charterKey(ctx, draft)
+	signer, err := m.charterKey(ctx, draft, governance)
 	if err != nil {
 		return f, err
 	}
@@ -90,16 +93,53 @@ func (m *Member) release(ctx context.Context, f charter.File, draft charter.Head
 	return charter.Merge(f, charter.File{Bindings: []envelope.Envelope{binding}})
 }
 
-// charterKey is the signer of the key a draft names for this organization.
-func (m *Member) charterKey(ctx context.Context, draft charter.Head) (envelope.Signer, error) {
-	signer, _, err := m.n.Signers.Issuer(ctx)
+// charterKey is the signer of the key a draft names for this organization: the issuer key,
+// or the governance key.
+func (m *Member) charterKey(ctx context.Context, draft charter.Head, governance envelope.Signer) (envelope.Signer, error) {
+	issuer, _, err := m.n.Signers.Issuer(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if r, ok := draft.Member(m.n.Org); !ok || r.Key.Pub != signer.Public() {
-		return nil, refusal(charter.ErrNotNamed)
+	r, ok := draft.Member(m.n.Org)
+	switch {
+	case !ok:
+	case r.Key.Pub == issuer.Public():
+		return issuer, nil
+	case governance != nil && r.Key.Pub == governance.Public():
+		return governance, nil
+	default:
+		if g, err := m.governanceKey(ctx); err == nil && g == r.Key.Pub {
+			return nil, noGovernance()
+		}
 	}
-	return signer, nil
+	return nil, refusal(charter.ErrNotNamed)
+}
+
+// joinKey is the signer of the key that the charter is to name: the governance key where
+// the own document has one.
+func (m *Member) joinKey(ctx context.Context, governance envelope.Signer) (envelope.Signer, error) {
+	g, err := m.governanceKey(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case g.IsZero():
+		issuer, _, err := m.n.Signers.Issuer(ctx)
+		return issuer, err
+	case governance == nil || governance.Public() != g:
+		return nil, noGovernance()
+	}
+	return governance, nil
+}
+
+// governanceKey is the governance key of the own document, zero for none.
+func (m *Member) governanceKey(ctx context.Context) (did.PublicKey, error) {
+	doc, err := m.n.Ring.Document(ctx, m.n.Org)
+	return didwebvh.RolesOf(doc).Governance, err
+}
+
+func noGovernance() error {
+	return fault.New(fault.Unauthenticated, "governance_keys", "this organization signs charters with its governance key, which the node does not hold").
+		WithHint("name the directory of that key: --governance-keys DIR")
 }
 
 // maySign refuses what this node must not sign now.

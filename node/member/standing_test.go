@@ -404,6 +404,6 @@ func TestClockBehind(t *testing.T) {
 	clock := newDial()
 	acme := found(t, "acme", clock)
 	clock.turn(-time.Hour)
-	_, err := acme.JoinRequest(t.Context(), true)
+	_, err := acme.JoinRequest(t.Context(), true, nil)
 	refusedAs(t, err, fault.ClockSkew, "clock")
 }

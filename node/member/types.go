@@ -43,6 +43,8 @@ type CreateInput struct {
 	With      [][]byte // join files of the other members
 	Mediators [][]byte // join files of the mediators; the first is asked first
 	Recovery  []string // multikeys of recovery keys
+	// Governance is as for Sign.
+	Governance envelope.Signer
 }
 
 // UpdateKeys is the store of the organization's update keys, opened for one rotation.
