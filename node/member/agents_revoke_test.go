@@ -156,6 +156,57 @@ func TestRevokedWhileTheLogWaits(t *testing.T) {
 	}
 }
 
+// TestARevocationThatTheStateForgot: a state that was put back from a copy holds an agent
+// live that the log has revoked since. It is not by the time the node leaves recovering.
+func TestARevocationThatTheStateForgot(t *testing.T) {
+	clock := newDial()
+	acme, vendor, _ := federated(t, clock)
+	ctx := t.Context()
+	a := acme.agent("research", "lend")
+	acme.project()
+	var copied [][2][]byte
+	keys := []string{cursorKey(acme.did), namedKey(acme.did, "research"), "agent/" + a.Agent.String()}
+	err := acme.state.View(ctx, func(r store.Reader) error {
+		for _, k := range keys {
+			v, err := r.Get([]byte(k))
+			if err != nil {
+				return err
+			}
+			copied = append(copied, [2][]byte{[]byte(k), slices.Clone(v)})
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	acme.revokes(AgentRevokeInput{Agent: "research"})
+	acme.project()
+	acme.stop()
+	err = acme.state.Update(ctx, func(tx store.Tx) (err error) {
+		for _, kv := range copied {
+			err = errors.Join(err, tx.Set(kv[0], kv[1]))
+		}
+		return errors.Join(err, tx.Delete([]byte(endedKey(a.Agent))))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	acme.start()
+	if row, err := acme.row(a.Agent); err != nil || row.Revoked {
+		t.Fatalf("the copy is %+v, %v", row, err)
+	}
+	if err := acme.Confirmed(ctx, vendor.did); err != nil {
+		t.Fatal(err)
+	}
+	if row, err := acme.row(a.Agent); err != nil || !row.Revoked {
+		t.Errorf("once it may lend again it is %+v, %v", row, err)
+	}
+	_, err = acme.AddAgent(ctx, AgentInput{Name: "research", Can: []string{"lend"}})
+	if row, _ := acme.node.OwnAgent(self.ViewGetter(ctx, acme.state), "research"); err != nil || row.Serial != 2 || row.Agent == a.Agent {
+		t.Errorf("its name comes back as %+v, %v", row, err)
+	}
+}
+
 // TestAFailedTransactionRevokesNothing: half a revocation is none.
 func TestAFailedTransactionRevokesNothing(t *testing.T) {
 	acme := found(t, "acme", newDial())

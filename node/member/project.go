@@ -41,6 +41,13 @@ func (m *Member) Project(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// projectOwn applies the agent history of the own log.
+func (m *Member) projectOwn(ctx context.Context) error {
+	m.projecting.Lock()
+	defer m.projecting.Unlock()
+	return m.projectAgents(ctx, m.n.Org)
+}
+
 // projectAgents applies the agent history of one log where it changed, and what is parked.
 // The caller holds projecting.
 func (m *Member) projectAgents(ctx context.Context, org did.DID) error {

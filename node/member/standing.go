@@ -242,6 +242,11 @@ func (m *Member) leave(ctx context.Context) error {
 // resume lets the own log go on and forgets the causes, unless one came since they were
 // looked at. recorder.ErrUnconfirmed while the log is known to be incomplete.
 func (m *Member) resume(ctx context.Context, seen uint64) error {
+	// What the own log says of own agents is known before anything is lent again: a state put
+	// back from a copy may hold one live that was revoked since.
+	if err := m.projectOwn(ctx); err != nil {
+		return err
+	}
 	if err := m.cfg.Resuming(ctx); err != nil {
 		return err
 	}
