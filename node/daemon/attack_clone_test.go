@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"testing"
 
@@ -18,8 +17,7 @@ func TestACloneCannotForkALogUnseen(t *testing.T) {
 	s := newSiege(t)
 	s.vendor.stop()
 	clone := copyOf(t, s.vendor, "clone")
-	_, port, _ := net.SplitHostPort(fortAddr(t))
-	clone.cfg.HTTP, clone.cfg.P2P = fortAddr(t), []string{"/ip4/127.0.0.1/tcp/" + port}
+	clone.cfg.HTTP, clone.cfg.P2P = "127.0.0.1:"+loopbackPort(t), []string{"/ip4/127.0.0.1/tcp/" + loopbackPort(t)}
 	s.vendor.start()
 	s.vendor.waitFresh()
 	clone.start()

@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -45,9 +44,8 @@ type fort struct {
 func newFort(t *testing.T, name string) *fort {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
-	_, port, _ := net.SplitHostPort(fortAddr(t)) // the binding names it, so it is fixed
-	_, err := Init(t.Context(), InitOptions{Dir: dir, Name: strings.ToUpper(name), Domain: name + ".example", HTTP: fortAddr(t),
-		P2P: []string{"/ip4/127.0.0.1/tcp/" + port}, Passphrase: []byte(attackPass), keyParams: []keys.Params{{Time: 1, MemoryKiB: 8, Threads: 1}}})
+	_, err := Init(t.Context(), InitOptions{Dir: dir, Name: strings.ToUpper(name), Domain: name + ".example", HTTP: "127.0.0.1:" + loopbackPort(t),
+		P2P: []string{"/ip4/127.0.0.1/tcp/" + loopbackPort(t)}, Passphrase: []byte(attackPass), keyParams: []keys.Params{{Time: 1, MemoryKiB: 8, Threads: 1}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,16 +54,6 @@ func newFort(t *testing.T, name string) *fort {
 		t.Fatal(err)
 	}
 	return &fort{t: t, cfg: cfg}
-}
-
-func fortAddr(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // offline opens a fort that does not run.
