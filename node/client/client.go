@@ -26,17 +26,13 @@ package client
 
 import (
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/federation/lending"
-	"trustnode/node/library"
 	"trustnode/node/self"
-	"trustnode/node/store"
 )
 
 // Config is what a node may change. The zero Config is the default.
@@ -159,28 +155,4 @@ func idKey(prefix string, id envelope.ID) []byte { return []byte(prefix + id.Str
 
 func pairKey(perm envelope.ID, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte(keyPair+perm.String()+"/"), seq)
-}
-
-// get reads a canonical row; absent is false.
-func get[T any](g library.Getter, key []byte) (T, bool, error) {
-	var v T
-	b, err := g.Get(key)
-	if errors.Is(err, store.ErrNotFound) {
-		return v, false, nil
-	}
-	if err != nil {
-		return v, false, err
-	}
-	if err := envelope.Unmarshal(b, &v); err != nil {
-		return v, false, fmt.Errorf("row %.40q is damaged: %w", key, err)
-	}
-	return v, true, nil
-}
-
-func put(tx store.Tx, key []byte, v any) error {
-	b, err := envelope.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return tx.Set(key, b)
 }

@@ -51,7 +51,7 @@ func (r *reading) keep(ctx context.Context) error {
 		pair := pairRow{At: b.At, Hash: b.Hash, Receipt: r.receipt.ID(), Request: b.Request}
 		return errors.Join(
 			r.putObjects(tx, r.receipt),
-			put(tx, pairKey(b.Perm, b.Seq), pair),
+			store.PutRow(tx, pairKey(b.Perm, b.Seq), pair),
 			r.row(tx, lending.OpReceived, row),
 			r.c.say(tx, b.Perm, known, issued),
 		)
@@ -64,7 +64,7 @@ func (r *reading) keep(ctx context.Context) error {
 
 // known reads the loan's row, or makes its first one.
 func (r *reading) known(tx store.Tx) (loanRow, error) {
-	row, ok, err := get[loanRow](tx, idKey(keyLoan, r.perm.ID()))
+	row, ok, err := store.GetRow[loanRow](tx, idKey(keyLoan, r.perm.ID()))
 	if !ok {
 		p := r.perm.Body()
 		row = loanRow{Borrower: p.Borrower, Left: p.MaxReads, Lender: p.Lender, LenderOrg: r.lender.Org, State: lending.Valid}
@@ -143,7 +143,7 @@ func (r *reading) keepSilence(ctx context.Context, cause error) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(r.putObjects(tx), put(tx, idKey(keyLoan, r.perm.ID()), known), r.row(tx, lending.OpEnded, row))
+		return errors.Join(r.putObjects(tx), store.PutRow(tx, idKey(keyLoan, r.perm.ID()), known), r.row(tx, lending.OpEnded, row))
 	})
 	if err != nil {
 		return err

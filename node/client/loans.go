@@ -29,7 +29,7 @@ func (c *Client) Loans(ctx context.Context) ([]Loan, error) {
 		return nil, fault.From(err)
 	}
 	for _, id := range ids {
-		row, _, err := get[loanRow](viewOf(ctx, c), idKey(keyLoan, id))
+		row, _, err := store.GetRow[loanRow](viewOf(ctx, c), idKey(keyLoan, id))
 		if err != nil {
 			return nil, fault.From(err)
 		}
@@ -118,7 +118,7 @@ func (c *Client) filled(ctx context.Context, l Loan) (Loan, error) {
 	if err == nil && l.State == lending.Valid && !l.ExpiresAt.IsZero() && !at.Before(l.ExpiresAt) {
 		l.State = lending.Expired
 	}
-	if row, ok, _ := get[loanRow](viewOf(ctx, c), idKey(keyLoan, l.ID)); ok && l.Unanchored {
+	if row, ok, _ := store.GetRow[loanRow](viewOf(ctx, c), idKey(keyLoan, l.ID)); ok && l.Unanchored {
 		l.Unanchored = err == nil && at.Sub(row.First.Time()) >= anchorTime
 	}
 	return l, nil

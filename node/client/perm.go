@@ -10,6 +10,7 @@ import (
 	"trustnode/node/fault"
 	"trustnode/node/library"
 	"trustnode/node/self"
+	"trustnode/node/store"
 )
 
 func viewOf(ctx context.Context, c *Client) library.Getter { return self.ViewGetter(ctx, c.n.DB) }
@@ -113,7 +114,7 @@ func (c *Client) lender(ctx context.Context, d did.DID) (self.AgentRow, error) {
 
 // ended refuses a read under a loan whose end the lender has signed before.
 func (r *reading) ended(g library.Getter) error {
-	row, ok, err := get[loanRow](g, idKey(keyLoan, r.perm.ID()))
+	row, ok, err := store.GetRow[loanRow](g, idKey(keyLoan, r.perm.ID()))
 	if err != nil || !ok || row.EndedBy.IsZero() {
 		return err
 	}

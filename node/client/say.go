@@ -34,9 +34,9 @@ func (c *Client) say(tx store.Tx, perm envelope.ID, row loanRow, issued envelope
 	}
 	key := idKey(keyPending, perm)
 	if row.unsaid() {
-		return errors.Join(put(tx, idKey(keyLoan, perm), row), tx.Set(key, nil))
+		return errors.Join(store.PutRow(tx, idKey(keyLoan, perm), row), tx.Set(key, nil))
 	}
-	return errors.Join(put(tx, idKey(keyLoan, perm), row), tx.Delete(key))
+	return errors.Join(store.PutRow(tx, idKey(keyLoan, perm), row), tx.Delete(key))
 }
 
 func (c *Client) draft(tx store.Tx, perm envelope.ID, row *loanRow, issued envelope.ID) (err error) {
@@ -80,7 +80,7 @@ func (c *Client) sayPending(ctx context.Context) error {
 		return err
 	}
 	for _, id := range ids {
-		row, ok, err := get[loanRow](viewOf(ctx, c), idKey(keyLoan, id))
+		row, ok, err := store.GetRow[loanRow](viewOf(ctx, c), idKey(keyLoan, id))
 		if err != nil || !ok {
 			return err
 		}
@@ -89,7 +89,7 @@ func (c *Client) sayPending(ctx context.Context) error {
 			continue
 		}
 		err = c.n.DB.Update(ctx, func(tx store.Tx) error {
-			now, _, err := get[loanRow](tx, idKey(keyLoan, id))
+			now, _, err := store.GetRow[loanRow](tx, idKey(keyLoan, id))
 			if err != nil {
 				return err
 			}

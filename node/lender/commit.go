@@ -42,7 +42,7 @@ func (r *reading) commit(ctx context.Context, tx store.Tx, out *outcome, key sig
 // count writes what only a granted answer changes.
 func (r *reading) count(tx store.Tx, n lending.Next) error {
 	rq := r.rq.Body()
-	if err := put(tx, idKey(keyLoan, rq.Perm), n.Loan); err != nil {
+	if err := store.PutRow(tx, idKey(keyLoan, rq.Perm), n.Loan); err != nil {
 		return err
 	}
 	if err := putNonce(tx, nonceKey(rq.Borrower, rq.Nonce), *n.Nonce); err != nil {

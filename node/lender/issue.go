@@ -248,8 +248,8 @@ func (i *issuing) write(tx store.Tx, k *known, body []byte) error {
 	_, rowErr := i.l.n.Rec.Row(tx, audit.Row{Kind: lending.OpIssue, Body: row, For: []did.DID{org}, Keys: []string{id.String()}})
 	return errors.Join(rowErr,
 		tx.Set(idKey(keyPerm, id), []byte(k.compact)),
-		put(tx, idKey(keyLoan, id), lending.Loan{Place: i.place.String()}),
-		put(tx, idKey(keyIssued, id), k.issued),
+		store.PutRow(tx, idKey(keyLoan, id), lending.Loan{Place: i.place.String()}),
+		store.PutRow(tx, idKey(keyIssued, id), k.issued),
 		tx.Set(idKey(keyOpen, id), nil),
 		i.l.n.Lib.Put(tx, library.Object{ID: id, What: "permission", Bytes: k.perm.Envelope().DSSE()}),
 		i.l.n.Lib.Grant(tx, id, org),

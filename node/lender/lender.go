@@ -123,30 +123,6 @@ func nonceKey(b did.DID, n lending.Salt) []byte {
 	return []byte(keyNonce + b.String() + "/" + n.String())
 }
 
-// get reads a canonical row; absent is false.
-func get[T any](g library.Getter, key []byte) (T, bool, error) {
-	var v T
-	b, err := g.Get(key)
-	if errors.Is(err, store.ErrNotFound) {
-		return v, false, nil
-	}
-	if err != nil {
-		return v, false, err
-	}
-	if err := envelope.Unmarshal(b, &v); err != nil {
-		return v, false, fmt.Errorf("row %.40q is damaged: %w", key, err)
-	}
-	return v, true, nil
-}
-
-func put(tx store.Tx, key []byte, v any) error {
-	b, err := envelope.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return tx.Set(key, b)
-}
-
 // getNonce reads what was answered to a nonce; nil if nothing.
 func getNonce(g library.Getter, key []byte) (*lending.NonceRecord, error) {
 	b, err := g.Get(key)
@@ -218,14 +194,14 @@ func (k *known) load(r store.Reader, id envelope.ID) (self.AgentRow, error) {
 	if err != nil {
 		return self.AgentRow{}, err
 	}
-	loan, _, err := get[lending.Loan](r, idKey(keyLoan, id))
+	loan, _, err := store.GetRow[lending.Loan](r, idKey(keyLoan, id))
 	if err != nil {
 		return self.AgentRow{}, err
 	}
 	if k.place, err = memory.ParsePlace(loan.Place); err != nil {
 		return self.AgentRow{}, err
 	}
-	if k.issued, _, err = get[issuedRow](r, idKey(keyIssued, id)); err != nil {
+	if k.issued, _, err = store.GetRow[issuedRow](r, idKey(keyIssued, id)); err != nil {
 		return self.AgentRow{}, err
 	}
 	return self.Agent(r, p.Lender)

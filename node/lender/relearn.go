@@ -59,11 +59,11 @@ func (l *Lender) relearnRevocation(ctx context.Context, e attestation.Event) err
 	}
 	key := revKey(lending.Target{Kind: d.TargetKind, ID: d.Target})
 	return l.n.DB.Update(ctx, func(tx store.Tx) error {
-		_, held, err := get[lending.RevokedBy](tx, key)
+		_, held, err := store.GetRow[lending.RevokedBy](tx, key)
 		if err != nil || held {
 			return err
 		}
-		return put(tx, key, lending.RevokedBy{ID: e.Refs[0], At: e.At, Reason: "other"})
+		return store.PutRow(tx, key, lending.RevokedBy{ID: e.Refs[0], At: e.At, Reason: "other"})
 	})
 }
 
@@ -124,11 +124,11 @@ func (l *Lender) useUp(ctx context.Context, id envelope.ID) error {
 		return err
 	}
 	return l.n.DB.Update(ctx, func(tx store.Tx) error {
-		loan, ok, err := get[lending.Loan](tx, idKey(keyLoan, id))
+		loan, ok, err := store.GetRow[lending.Loan](tx, idKey(keyLoan, id))
 		if err != nil || !ok {
 			return err
 		}
 		loan.Reads = max(loan.Reads, k.perm.Body().MaxReads)
-		return put(tx, idKey(keyLoan, id), loan)
+		return store.PutRow(tx, idKey(keyLoan, id), loan)
 	})
 }

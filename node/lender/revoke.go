@@ -87,12 +87,12 @@ func (l *Lender) revocation(ctx context.Context, k *known, reason string, at tim
 func (l *Lender) commitRevocation(ctx context.Context, k *known, v envelope.Verified[lending.Revocation], text string) (Revoked, error) {
 	var out Revoked
 	err := l.n.DB.Update(ctx, func(tx store.Tx) error {
-		loan, _, err := get[lending.Loan](tx, idKey(keyLoan, k.perm.ID()))
+		loan, _, err := store.GetRow[lending.Loan](tx, idKey(keyLoan, k.perm.ID()))
 		if err != nil {
 			return err
 		}
 		key := revKey(lending.Target{Kind: v.Body().TargetKind, ID: v.Body().Target})
-		by, ok, err := get[lending.RevokedBy](tx, key)
+		by, ok, err := store.GetRow[lending.RevokedBy](tx, key)
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func (l *Lender) commitRevocation(ctx context.Context, k *known, v envelope.Veri
 				return err
 			}
 			by = lending.RevokedBy{ID: v.ID(), At: v.Body().At, Reason: v.Body().Reason}
-			err = errors.Join(put(tx, key, by), l.writeRevocation(tx, k, v, text, loan.Reads))
+			err = errors.Join(store.PutRow(tx, key, by), l.writeRevocation(tx, k, v, text, loan.Reads))
 		}
 		out = Revoked{ID: by.ID, Loan: k.perm.ID(), At: by.At.Time(), Reads: loan.Reads}
 		return err
@@ -168,7 +168,7 @@ func (l *Lender) end(ctx context.Context, k *known, cause string) error {
 		if !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		loan, _, err := get[lending.Loan](tx, idKey(keyLoan, id))
+		loan, _, err := store.GetRow[lending.Loan](tx, idKey(keyLoan, id))
 		if err != nil {
 			return err
 		}

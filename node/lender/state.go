@@ -11,6 +11,7 @@ import (
 	"trustnode/federation/lending"
 	"trustnode/node/library"
 	"trustnode/node/self"
+	"trustnode/node/store"
 )
 
 // standing is what the federation says of a loan with an agent of one organization.
@@ -68,7 +69,7 @@ func (l *Lender) load(g library.Getter, k *known, m moment) (lending.State, self
 	p := k.perm.Body()
 	st := lending.State{TimeTrusted: m.trusted, RowSalt: m.rowSalt, Signer: p.Lender}
 	var err error
-	if st.Loan, st.Known, err = get[lending.Loan](g, idKey(keyLoan, k.perm.ID())); err != nil {
+	if st.Loan, st.Known, err = store.GetRow[lending.Loan](g, idKey(keyLoan, k.perm.ID())); err != nil {
 		return st, self.AgentRow{}, err
 	}
 	lender, live, err := live(g, p.Lender, "lend", m.at)
@@ -108,7 +109,7 @@ func live(g library.Getter, d did.DID, capability string, at time.Time) (self.Ag
 func revoked(g library.Getter, p envelope.Verified[lending.Permission], org did.DID) (*lending.RevokedBy, error) {
 	var first *lending.RevokedBy
 	for _, t := range lending.Targets(p, nil, org) {
-		by, ok, err := get[lending.RevokedBy](g, revKey(t))
+		by, ok, err := store.GetRow[lending.RevokedBy](g, revKey(t))
 		if err != nil {
 			return nil, err
 		}

@@ -105,7 +105,7 @@ func (l *Lender) sweepBreaches(ctx context.Context, at time.Time) error {
 			return err
 		}
 		err = l.n.DB.Update(ctx, func(tx store.Tx) error {
-			b, _, err := get[breachRow](tx, key)
+			b, _, err := store.GetRow[breachRow](tx, key)
 			if err != nil || !b.due(at) {
 				return err
 			}

@@ -36,7 +36,7 @@ func breachKey(perm envelope.ID, class string) []byte {
 // after it at most hourly. The same signed request counts once.
 func (l *Lender) breach(tx store.Tx, k *known, rq envelope.Verified[lending.ReadRequest], class string, at time.Time) error {
 	key := breachKey(k.perm.ID(), class)
-	b, ok, err := get[breachRow](tx, key)
+	b, ok, err := store.GetRow[breachRow](tx, key)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (l *Lender) breach(tx store.Tx, k *known, rq envelope.Verified[lending.Read
 // tell drafts the event if it is due, and writes the row.
 func (l *Lender) tell(tx store.Tx, key []byte, perm envelope.ID, class string, b breachRow, at time.Time) error {
 	if !b.due(at) {
-		return put(tx, key, b)
+		return store.PutRow(tx, key, b)
 	}
 	body, err := envelope.Marshal(violationBody{b.Requests, lending.NewSalt()})
 	if err != nil {
@@ -70,7 +70,7 @@ func (l *Lender) tell(tx store.Tx, key []byte, perm envelope.ID, class string, b
 		return err
 	}
 	b.Said, b.Requests, b.Last = b.Requests, nil, envelope.TimeOf(at)
-	return put(tx, key, b)
+	return store.PutRow(tx, key, b)
 }
 
 // due says whether acts wait that may be told now.
