@@ -98,19 +98,45 @@ func change(c *cli.Context, s *streams, path string, in func(httpapi.Authority) 
 		if err != nil {
 			return err
 		}
-		var out httpapi.EntryState
-		if err := k.call(ctx, "POST", path, in(a), &out); err != nil {
+		return makeEntry(ctx, s, k, path, in(a))
+	})
+}
+
+func makeEntry(ctx context.Context, s *streams, k *caller, path string, in any) error {
+	var out httpapi.EntryState
+	if err := k.call(ctx, "POST", path, in, &out); err != nil {
+		return err
+	}
+	return s.result(out, func(w writer) {
+		fmt.Fprintf(w, "entry        %s is in force\n", out.ID)
+		switch {
+		case out.Logged:
+			fmt.Fprintf(w, "announced    key.rotated at index %d of the own log; partners learn of it by gossip\n", out.Index)
+		case out.Event != "":
+			fmt.Fprintln(w, "announced    key.rotated waits until the own log takes it: trustnode status")
+		}
+	})
+}
+
+// didResume needs no key: the entry is signed. With the update keys at hand, the spent one
+// is deleted at once.
+func didResume(c *cli.Context, s *streams) error {
+	proofs, err := readProofs(c, s)
+	if err != nil {
+		return err
+	}
+	place, err := absolute(c.String("update-keys"))
+	if err != nil {
+		return err
+	}
+	return with(c, func(ctx context.Context, k *caller) error {
+		pass, err := updateSecret.given()
+		if err != nil {
 			return err
 		}
-		return s.result(out, func(w writer) {
-			fmt.Fprintf(w, "entry        %s is in force\n", out.ID)
-			switch {
-			case out.Logged:
-				fmt.Fprintf(w, "announced    key.rotated at index %d of the own log; partners learn of it by gossip\n", out.Index)
-			case out.Event != "":
-				fmt.Fprintln(w, "announced    key.rotated waits until the own log takes it: trustnode status")
-			}
-		})
+		defer clear(pass)
+		a := httpapi.Authority{UpdateKeys: place, Passphrase: string(pass), WaitS: uint64(c.Duration("wait") / time.Second)}
+		return makeEntry(ctx, s, k, "/api/v1/entry/resume", httpapi.Resumption{Authority: a, Proofs: proofs})
 	})
 }
 
@@ -121,11 +147,7 @@ func didRotate(c *cli.Context, s *streams) error {
 	case c.Bool("abandon"):
 		return didAbandon(c, s)
 	case c.Bool("resume"):
-		proofs, err := readProofs(c, s)
-		if err != nil {
-			return err
-		}
-		return change(c, s, "/api/v1/entry/resume", func(a httpapi.Authority) any { return httpapi.Resumption{Authority: a, Proofs: proofs} })
+		return didResume(c, s)
 	}
 	g, err := ceremony(c)
 	if err != nil {

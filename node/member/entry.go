@@ -315,10 +315,11 @@ type Pending struct {
 	Missing   []did.DID     // members whose witness key governs and that have not signed
 }
 
-// Pending says which entry is under way; false for none.
+// Pending says which entry is under way; false for none, and for one that is in force and
+// has only left something to be signed anew.
 func (m *Member) Pending(ctx context.Context) (Pending, bool, error) {
 	row, ok, err := m.underWay(ctx)
-	if err != nil || !ok {
+	if err != nil || !ok || row.step() == stepActive {
 		return Pending{}, false, err
 	}
 	p := Pending{Version: row.Version, Committed: row.Since}
