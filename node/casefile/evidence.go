@@ -50,7 +50,30 @@ func OpenEvidence(ctx context.Context, r *keyring.Ring, lines []Numbered) (Evide
 			return Evidence{}, err
 		}
 	}
-	return Evidence{Pending: p.deferred, Alone: p.alone, Set: p.Set}, nil
+	e := Evidence{Pending: p.deferred, Alone: p.alone, Set: p.Set}
+	e.disputed()
+	return e, nil
+}
+
+// disputed makes pending what lies where a key is said to have been stolen.
+func (e *Evidence) disputed() {
+	for _, x := range e.Set.Entries {
+		if at, ok := e.Tainted(x.event().Org, x.Index); ok {
+			e.Pending = append(e.Pending, &Fault{x.line, short(x.event().Org) + " " + number(x.Index) + " is disputed: the key.rotated at index " +
+				number(at) + " says that the key was not safe then", true})
+		}
+	}
+}
+
+// Tainted gives the index of the key.rotated that puts an index of a log in doubt, false
+// if none does.
+func (e Evidence) Tainted(org did.DID, index uint64) (uint64, bool) {
+	for _, t := range e.Set.keys[org].Taints() {
+		if t.Agent.IsZero() && t.From < index && index < t.Until {
+			return t.Until, true
+		}
+	}
+	return 0, false
 }
 
 // evidential says whether OpenEvidence judges a line.
