@@ -56,6 +56,13 @@ func verifyFiles(c *cli.Context, s *streams) error {
 		}
 		o.At = at
 	}
+	if name := c.String("witness"); name != "" {
+		b, err := readCapped(name, maxWitness)
+		if err != nil {
+			return err
+		}
+		o.Witness = func() ([]byte, error) { return b, nil }
+	}
 	for _, name := range c.StringSlice("with") {
 		m, err := materialOf(name)
 		if err != nil {
@@ -98,7 +105,9 @@ func verifyFile(c *cli.Context, s *streams, name string, o verifier.Options) err
 	}
 	defer f.Close()
 	o.Name = name
-	o.Witness = func() ([]byte, error) { return witnessOf(name, c.String("witness")) }
+	if o.Witness == nil {
+		o.Witness = func() ([]byte, error) { return witnessBeside(name) }
+	}
 	r := verifier.Verify(c.Context, f, o)
 	if err := s.result(r, func(w writer) {
 		for _, l := range r.Lines {
@@ -120,9 +129,11 @@ func verifyFile(c *cli.Context, s *streams, name string, o verifier.Options) err
 	return nil
 }
 
-// maxWith caps a file given along, in bytes; the longest that verifier takes is longer
-// than any that is of use.
-const maxWith = 64 << 20
+// Caps in bytes on files that are read whole before the verifier looks at them.
+const (
+	maxWith    = 64 << 20  // given along: the longest bundle
+	maxWitness = 1<<20 + 1 // one byte more than may be, so that what is too long is refused as such
+)
 
 // materialOf reads a file given along, a DID log with its witness file.
 func materialOf(name string) (verifier.Material, error) {
@@ -132,19 +143,14 @@ func materialOf(name string) (verifier.Material, error) {
 	}
 	m := verifier.Material{Name: name, Bytes: b}
 	if verifier.IsDIDLog(b) {
-		m.Witness, err = witnessOf(name, "")
+		m.Witness, err = witnessBeside(name)
 	}
 	return m, err
 }
 
-// witnessOf reads the witness file of a DID log: the one named, else the one beside it, nil
-// if there is none.
-func witnessOf(log, named string) ([]byte, error) {
-	const most = 1<<20 + 1 // one byte more than may be, so that what is too long is refused as such
-	if named != "" {
-		return readCapped(named, most)
-	}
-	b, err := readCapped(filepath.Join(filepath.Dir(log), "did-witness.json"), most)
+// witnessBeside reads the witness file beside a DID log, nil if there is none.
+func witnessBeside(log string) ([]byte, error) {
+	b, err := readCapped(filepath.Join(filepath.Dir(log), "did-witness.json"), maxWitness)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"trustnode/attestation"
 	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/did/keyring"
@@ -105,12 +106,29 @@ func (e Evidence) Retired(org did.DID, kid string) (uint64, bool) {
 	return (&opener{Set: e.Set}).retired(org, kid)
 }
 
+// Revocation is what an agent.revoked event says, and where it lies.
+type Revocation struct {
+	keyring.Revocation
+	Index uint64
+}
+
+// Revocations lists what the events revoke, by organization and index.
+func (e Evidence) Revocations() (out []Revocation) {
+	for _, x := range e.Set.Entries {
+		var d attestation.AgentRevoked
+		if x.event().Type == "agent.revoked" && x.event().Decode(&d) == nil {
+			out = append(out, Revocation{keyring.Revocation{Org: x.event().Org, Name: d.Name, ThroughSerial: d.ThroughSerial}, x.Index})
+		}
+	}
+	return out
+}
+
 // Agents lists the agent objects that an event here names, in the order of their lines.
 func (e Evidence) Agents() []Anchored {
 	var out []Anchored
 	for _, a := range e.Set.agentsByID() {
 		t, _ := e.Set.keys[a.Body().Org].Term(a.ID())
-		out = append(out, Anchored{a.Verified, t.From, t.Revoked, a.line})
+		out = append(out, Anchored{a.Verified, t.From, a.line})
 	}
 	return out
 }
@@ -118,9 +136,8 @@ func (e Evidence) Agents() []Anchored {
 // Anchored is an agent object with its place in the log of its organization.
 type Anchored struct {
 	envelope.Verified[keyring.Agent]
-	Issued  uint64  // index of its agent.issued
-	Revoked *uint64 // index of the agent.revoked that ended it; nil while none
-	N       int     // its line
+	Issued uint64 // index of its agent.issued
+	N      int    // its line
 }
 
 // Words says of each entry, object and row whose line own picks what is proven: ok lines.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/did/keyring"
 	"trustnode/node/casefile"
@@ -60,9 +61,6 @@ func (s *session) anchored() {
 		}
 		s.line("ok", "agent object %s signed by %s and by the agent's own key, issued at index %d of its log", a.ID(), s.short(b.Org), a.Issued)
 		s.agentClaim(b)
-		if a.Revoked != nil {
-			s.line("claim", "%s revoked agent %s, serial %d, at index %d of its log", s.short(b.Org), b.Name, b.Serial, *a.Revoked)
-		}
 	}
 }
 
@@ -84,9 +82,22 @@ func (s *session) agentClaim(a keyring.Agent) {
 	if len(unknown) > 0 {
 		s.line("unsaid", "what %s means for %s: it is not known here and grants nothing", list(unknown), a.Name)
 	}
+	if index, ok := s.revoked(a); ok {
+		s.line("claim", "%s revoked agent %s, serial %d, at index %d of its log", s.short(a.Org), a.Name, a.Serial, index)
+	}
 	if err := a.LiveError(s.at); err != nil && s.report.Kind == KindBundle {
 		s.line("claim", "%s", s.lifeWords(a, err))
 	}
+}
+
+// revoked gives the index of the event that ended an agent object, false if none here did.
+func (s *session) revoked(a keyring.Agent) (uint64, bool) {
+	for _, r := range s.evidence.Revocations() {
+		if r.Covers(a) {
+			return r.Index, true
+		}
+	}
+	return 0, false
 }
 
 // lifeWords says why an agent object does not hold.
@@ -100,24 +111,21 @@ func (s *session) lifeWords(a keyring.Agent, err error) string {
 // agentFile is a file of one agent object: it must hold at the moment asked for.
 func (s *session) agentFile(e envelope.Envelope) error {
 	var a *keyring.Agent
-	var revoked *uint64
 	for _, v := range s.agents {
 		if v.ID() == e.ID() {
 			b := v.Body()
 			a = &b
 		}
 	}
-	for _, x := range s.evidence.Agents() {
-		if x.ID() == e.ID() {
-			revoked = x.Revoked
-		}
-	}
 	if a == nil {
 		return nil // it is pending
 	}
 	s.orgVoucher(a.Org)
-	if revoked != nil {
-		return broken("agent %s of %s was revoked at index %d of its log", a.Name, s.short(a.Org), *revoked)
+	if index, ok := s.revoked(*a); ok {
+		return broken("agent %s of %s was revoked at index %d of its log", a.Name, s.short(a.Org), index)
+	}
+	if v, err := s.ring.Head(s.ctx, a.Org); err == nil && v.State == did.Deactivated {
+		return s.ended(signature{what: "agent object " + e.ID().String(), org: a.Org})
 	}
 	for _, v := range s.agents {
 		if o := v.Body(); o.Org == a.Org && o.Name == a.Name && o.Serial > a.Serial {

@@ -52,7 +52,9 @@ func (s *session) charterFile() (f charter.File, top int) {
 		}
 		switch e.Type {
 		case charter.JoinType:
-			f.Joins = append(f.Joins, e.Envelope)
+			if l.N > 0 {
+				f.Joins = append(f.Joins, e.Envelope)
+			}
 		case charter.AbandonType:
 			f.Abandons = append(f.Abandons, e.Envelope)
 		case charter.Type:

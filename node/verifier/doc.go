@@ -7,7 +7,7 @@
 // files may be given as material: what they prove is used, and nothing else of them.
 //
 // The answer is a Report in plain sentences: what verifies, what is claimed by whom, what
-// remains unsaid. Whatever is false, unknown or unused fails a file. Where something that
+// remains unsaid. Whatever is false, of an unknown kind, or out of its place fails a file. Where something that
 // is not at hand could decide, the outcome is Pending; where nothing in such a file can be
 // proven, Unproven; where other rules govern, Unsupported. Only Verifies is a success.
 package verifier

@@ -43,6 +43,18 @@ func TestWhatDecidesIsNamed(t *testing.T) {
 	rot := rotated()
 	rotation := pack(append(append(rot.lines(i2, 0, 2), logLines(plain())...), logLines(beta())...)...)
 	late := rotated()
+	ends := rotated()
+	ends.event(i2, "agent.revoked", billing(one()).Agent.String(), attestation.AgentRevoked{Agent: billing(one()).Agent, Name: "billing", Reason: "scheduled", ThroughSerial: 1}, agent().ID())
+	revoked := append(append(ends.lines(i2, 0, 2, 3), logLines(plain())...), logLines(beta())...)
+	fresh := billing(plain()) // the same serial under the new key, issued by no event
+	fresh.Kid = kid(i2)
+	tainted := &evidence{org: plain()}
+	v1, taintFrom := one().Head().ID, uint64(0)
+	tainted.event(i1, "log.opened", "", attestation.LogOpened{DidVersion: v1})
+	tainted.event(i1, "agent.issued", billing(one()).Agent.String(), attestation.AgentIssued{Agent: billing(one()).Agent, ID: agent().ID(), Name: "billing", Serial: 1}, agent().ID())
+	tainted.event(i2, "key.rotated", plain().DID().String(), attestation.KeyRotated{Added: []string{kid(i2)}, Did: plain().DID(), DidVersion: plain().Head().ID, Previous: v1,
+		Reason: "compromise", Retired: []string{kid(i1)}, TaintFrom: &taintFrom})
+	stolen := append(append(tainted.lines(i2, 0, 1, 2), logLines(plain())...), logLines(beta())...)
 	x := envelope.IDOf([]byte("x"))
 	late.event(i1, "charter.signed", x.String(), attestation.CharterSigned{Body: x}, x)
 	retired := pack(append(append(late.lines(i2, 0, 2, 3), logLines(plain())...), logLines(beta())...)...)
@@ -68,6 +80,9 @@ func TestWhatDecidesIsNamed(t *testing.T) {
 		{"an event by a retired key", retired, verifier.Options{}, verifier.Broken, []string{"event 3 of acme.example is signed by " + kid(i1) + ", retired at index 2"}},
 		{"a DID log that ended", ended.Log(), verifier.Options{}, verifier.Verifies, []string{"ends the DID", "entry 3 ended the DID for good"}},
 		{"an agent of a DID that ended", sealed(last, i2).DSSE(), verifier.Options{With: with(ended.Log())}, verifier.Broken, []string{"acme.example ended its DID"}},
+		{"an agent that was revoked", sealed(fresh, i2).DSSE(), verifier.Options{With: with(pack(revoked...))}, verifier.Broken, []string{"was revoked at index 3 of its log"}},
+		{"an agent issued by a stolen key", agent().DSSE(), verifier.Options{With: with(pack(stolen...))}, verifier.Pending, []string{"is disputed: it was issued at index 1"}},
+		{"events signed by a stolen key", pack(stolen...), verifier.Options{}, verifier.Pending, []string{"acme.example 1 is disputed: the key.rotated at index 2"}},
 		{"an agent before its time", agent().DSSE(), verifier.Options{With: with(one().Log()), At: day1.Add(-time.Hour)}, verifier.Broken, []string{"begins at 2026-12-01T10:00:00Z"}},
 		{"an agent asked for by itself", request.DSSE(), verifier.Options{With: with(one().Log())}, verifier.Pending, []string{"is a request", "trustnode agent add billing --request FILE"}},
 		{"an agent with a newer object", agent().DSSE(), verifier.Options{With: with(one().Log(), sealed(newer, i1).DSSE())}, verifier.Broken, []string{"serial 2 replaces 1"}},
