@@ -37,6 +37,7 @@ var layers = [][]string{
 	{"node/config", "node/store", "node/fetch", "node/guard"},
 	{"node/memory", "node/recorder", "node/library"},
 	{"node/casefile"},
+	{"node/verifier"},
 	{"node/self"},
 	{"node/member", "node/lender", "node/client", "node/party", "node/oracle"},
 	{"node/httpapi"},

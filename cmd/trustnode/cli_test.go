@@ -85,7 +85,7 @@ func TestCommandLine(t *testing.T) {
 		{"a file that is not there", "memory import --agent x nothing.jsonl --data " + dir, exitFailed, "nothing.jsonl"},
 		{"a draft that is not there", "fed sign --now nothing.fed --data " + dir, exitFailed, "nothing.fed"},
 		{"a case file that is not there", "verify nothing.tnb", exitFailed, "nothing.tnb"},
-		{"a file that is no case file", "verify " + filepath.Join(dir, "config.toml"), exitUnverified, "line 1"},
+		{"a file that proves nothing", "verify " + filepath.Join(dir, "config.toml"), exitUnverified, "text that begins with"},
 		{"an agent that is not there", "memory add --agent ghost text --data " + dir, exitFailed, "ghost"},
 		{"a state that does not come", "status --wait fresh --timeout 1ms --data " + dir, exitFailed, "not fresh"},
 	} {

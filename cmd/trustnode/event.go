@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
 	"trustnode/attestation"
-	"trustnode/node/casefile"
 	"trustnode/node/httpapi"
 )
 
@@ -52,41 +50,4 @@ func printEvents(w writer, out httpapi.Events) {
 	for _, o := range out.Origins {
 		fmt.Fprintf(w, "held         %s: %s\n", o.Org, count(o.Held, "entry"))
 	}
-}
-
-func verifyCommand(s *streams) *cli.Command {
-	return &cli.Command{Name: "verify", Usage: "check files with no network and no data directory", ArgsUsage: "FILE…", Flags: []cli.Flag{
-		&cli.StringFlag{Name: "fingerprint", Usage: "fed1-… of the federation the file must belong to"},
-		&cli.BoolFlag{Name: "strict", Usage: "refuse a file that only its own genesis vouches for"}},
-		Action: func(c *cli.Context) error {
-			if !c.Args().Present() {
-				return &usageError{"verify takes one file or more", "trustnode verify case.tnb"}
-			}
-			for _, name := range c.Args().Slice() {
-				if err := verifyFile(c, s, name); err != nil {
-					return err
-				}
-			}
-			return nil
-		}}
-}
-
-func verifyFile(c *cli.Context, s *streams, name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return noFile(err)
-	}
-	defer f.Close()
-	r := casefile.Verify(c.Context, f, casefile.Options{Name: name, Fingerprint: c.String("fingerprint"), Strict: c.Bool("strict")})
-	if err := s.result(r, func(w writer) {
-		for _, l := range r.Lines {
-			fmt.Fprintf(w, "%-8s %s\n", l.Kind, l.Text)
-		}
-	}); err != nil {
-		return err
-	}
-	if !r.OK {
-		return &failedError{code: exitUnverified, what: r.Broken}
-	}
-	return nil
 }

@@ -240,9 +240,23 @@ func SealAgent(ctx context.Context, a Agent, org, agent envelope.Signer) (envelo
 	return envelope.Seal(ctx, a, org, agent)
 }
 
+// checkSignatures wants the two signatures under the keyids SealAgent writes. A keyid is
+// not signed: under any other the same object would have a second spelling.
+func (a Agent) checkSignatures(sigs []envelope.Signature) *envelope.FormError {
+	if n := len(sigs); n != 2 {
+		return form("signatures", "%d, not the organization's and the agent's", n)
+	}
+	for _, kid := range []string{a.Kid, a.Key.Pub.Multikey()} {
+		if !slices.ContainsFunc(sigs, func(s envelope.Signature) bool { return s.KeyID == kid }) {
+			return form("signatures", "none has the keyid %.80s", kid)
+		}
+	}
+	return nil
+}
+
 // OpenAgent verifies an agent object: both signatures, the organization's under
-// a key that src answers for its place, the agent's own under key.pub, and no
-// third one. It does not look at the time: Live does. Errors: those of
+// a key that src answers for its place, the agent's own under key.pub, each with
+// its keyid, and no third one. It does not look at the time: Live does. Errors: those of
 // envelope.Decode and of src, *envelope.FormError, envelope.ErrSignature.
 func OpenAgent(ctx context.Context, e envelope.Envelope, src envelope.KeySource) (envelope.Verified[Agent], error) {
 	a, err := envelope.Decode[Agent](e)
@@ -256,8 +270,8 @@ func OpenAgent(ctx context.Context, e envelope.Envelope, src envelope.KeySource)
 	if org.Public == a.Key.Pub {
 		return envelope.Verified[Agent]{}, form("key.pub", "the organization's own key")
 	}
-	if n := len(e.Signatures); n != 2 {
-		return envelope.Verified[Agent]{}, form("signatures", "%d, not the organization's and the agent's", n)
+	if f := a.checkSignatures(e.Signatures); f != nil {
+		return envelope.Verified[Agent]{}, f
 	}
 	v, _, err := envelope.OpenSet[Agent](e, []did.PublicKey{org.Public, a.Key.Pub}, func(signed []did.PublicKey) error {
 		if !slices.Contains(signed, org.Public) {

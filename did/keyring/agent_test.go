@@ -139,6 +139,8 @@ func TestAgentEnvelopeRefused(t *testing.T) {
 		"the organization signed for the agent":   with(by(i1)[0], under(ag.kid(), by(i1)[0])),
 		"a bit of the first signature":            flip(i1),
 		"a bit of the second signature":           flip(ag),
+		"the organization's under another keyid":  with(under("key-1", by(i1)[0]), by(ag)[0]),
+		"the agent's under another keyid":         with(by(i1)[0], under("key-1", by(ag)[0])),
 		"signatures of another object":            {Type: good.Type, Body: good.Body, Signatures: sealed(t, other).Signatures},
 		"another type":                            {Type: envelope.TypeOf("binding"), Body: good.Body, Signatures: good.Signatures},
 	} {

@@ -2,6 +2,7 @@ package casefile
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"trustnode/attestation"
@@ -37,7 +38,7 @@ func (p *opener) charters() error {
 	}
 	slices.SortFunc(all, func(a, b one) int { return cmp.Or(cmp.Compare(a.body.Seq, b.body.Seq), cmp.Compare(a.line, b.line)) })
 	p.ring.now = p.Newest.Time()
-	keys := charter.NewRing(p.ring.Ring, positions{p})
+	keys := charter.NewRing(p.ring.Ring, positions{&p.Set})
 	for i, c := range all {
 		var t charter.Tally
 		var err error
@@ -58,7 +59,7 @@ func (p *opener) charters() error {
 }
 
 // positions answers from the entries of the file which keys ended where.
-type positions struct{ *opener }
+type positions struct{ *Set }
 
 // Ended implements charter.Positions.
 func (p positions) Ended(d did.DID, k did.PublicKey) (uint64, bool) {
@@ -67,7 +68,7 @@ func (p positions) Ended(d did.DID, k did.PublicKey) (uint64, bool) {
 		if e.event().Org != d || e.event().Type != "key.rotated" || e.event().Decode(&r) != nil {
 			continue
 		}
-		was, _ := p.ring.Keys(p.ctx, d, r.Previous)
+		was, _ := p.ring.Keys(context.Background(), d, r.Previous)
 		for _, kid := range r.Retired {
 			if was[kid] == k {
 				return e.Index, true

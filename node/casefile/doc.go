@@ -13,5 +13,9 @@
 // is false, unknown or unused fails the file, and the report says which line and what
 // of it. What a file cannot say is said too.
 //
+// OpenEvidence is the part of it that needs no case: events with their proofs, rows and
+// signed objects in any bundle. There, what could be decided by a line that is not in the
+// bundle is pending.
+//
 // The package stores nothing and decides nothing about a case: mediation folds it.
 package casefile

@@ -3,6 +3,7 @@ package casefile
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	attlog "trustnode/attestation/log"
 	"trustnode/did"
 	"trustnode/did/envelope"
+	"trustnode/did/keyring"
 	"trustnode/federation/bundle"
 )
 
@@ -37,15 +39,23 @@ func (p *opener) logs() error {
 	slices.SortFunc(all, func(a, b claimed) int {
 		return cmp.Or(cmp.Compare(a.event.Org.String(), b.event.Org.String()), cmp.Compare(a.proof.Index, b.proof.Index), cmp.Compare(a.line, b.line))
 	})
+	var kept []claimed
 	for i, c := range all {
 		if i > 0 && all[i-1].event.Org == c.event.Org && all[i-1].proof.Index == c.proof.Index {
 			return fault(c.line, "%s %d stands in line %d already", c.event.Org, c.proof.Index, all[i-1].line)
 		}
-		if err := p.entry(c); err != nil {
+		n := len(p.Entries)
+		if err := p.wait(p.entry(c)); err != nil {
 			return err
 		}
+		if len(p.Entries) > n {
+			kept = append(kept, c)
+		}
 	}
-	return p.heads(all)
+	if p.lenient {
+		kept = p.announced(kept)
+	}
+	return p.heads(kept)
 }
 
 func claim(n int, e bundle.Entry) (claimed, error) {
@@ -76,13 +86,22 @@ func (p *opener) entry(c claimed) error {
 	if !ok {
 		k = history.New(org)
 	}
+	if what := p.missing(k, c.event); what != "" {
+		return pending(c.line, "%s %d %s is pending: %s", short(org), i, c.event.Type, what)
+	}
 	src, err := k.Next(p.ctx, p.ring, i, c.event)
+	if errors.Is(err, history.ErrUnknownVersion) {
+		return pending(c.line, "%s %d %s: %v", short(org), i, c.event.Type, err)
+	}
 	if err != nil {
 		return fault(c.line, "%s %d %s: %v", short(org), i, c.event.Type, err)
 	}
 	v, err := envelope.Open[attestation.Event](p.ctx, c.env, src)
 	if errors.Is(err, envelope.ErrPending) {
-		return fault(c.line, "%s %d is pending: %v", short(org), i, err)
+		return pending(c.line, "%s %d is pending: %v", short(org), i, err)
+	}
+	if at, ok := p.retired(org, c.event.Kid); errors.Is(err, envelope.ErrRetired) && ok {
+		return fault(c.line, "event %d of %s is signed by %s, retired at index %d", i, short(org), c.event.Kid, at)
 	}
 	if err != nil {
 		return fault(c.line, "%s %d %s: %v", short(org), i, c.event.Type, err)
@@ -93,6 +112,37 @@ func (p *opener) entry(c claimed) error {
 	p.newer(v.Body().At)
 	p.Entries = append(p.Entries, Entry{Fact: attestation.Fact{Event: v, Index: i}, Head: c.proof.Note.Head, line: c.line, kid: c.event.Kid})
 	return nil
+}
+
+// missing names what a lenient opener lacks to judge an event after k.
+func (p *opener) missing(k history.Keys, e attestation.Event) string {
+	last := k.Version(math.MaxUint64)
+	if !p.lenient || e.Type == "log.opened" {
+		return ""
+	}
+	if last == "" {
+		return "its log.opened is not in the file"
+	}
+	var d attestation.KeyRotated
+	if e.Type != "key.rotated" || e.Decode(&d) != nil || d.Previous == last {
+		return ""
+	}
+	known, err := p.ring.Known(p.ctx, e.Org)
+	if was := slices.Index(known, d.Previous); err != nil || was < 0 || was < slices.Index(known, last) {
+		return ""
+	}
+	return "no key.rotated to version " + d.Previous + " is in the file"
+}
+
+// retired gives the index of the key.rotated above that retired a key.
+func (p *opener) retired(org did.DID, kid string) (uint64, bool) {
+	for _, e := range p.Entries {
+		var d attestation.KeyRotated
+		if e.event().Org == org && e.event().Type == "key.rotated" && e.event().Decode(&d) == nil && slices.Contains(d.Retired, kid) {
+			return e.Index, true
+		}
+	}
+	return 0, false
 }
 
 // heads verifies the note of each proof, once per note, and that no two contradict.
@@ -135,18 +185,26 @@ func (p *opener) note(at int, n attlog.Note) (note, error) {
 		return note{}, fault(at, "the head of %s of size %d is not signed by a key valid there", short(n.Org), n.Head.Size)
 	}
 	good, verdicts := n.Cosignatures(p.ring.witness)
-	owns := 0
+	owns, unheld := 0, 0
 	for i, l := range n.Lines {
 		if own(l) {
 			owns++
+			continue
+		}
+		if w, ok := l.Witness(); ok && p.lenient && p.unheld(w) {
+			unheld++
 			continue
 		}
 		if w, ok := l.Witness(); !ok || verdicts[i] != attlog.LineGood || w == n.Org {
 			return note{}, fault(at, "the head of %s of size %d has a false or unknown line by %s", short(n.Org), n.Head.Size, l.Name)
 		}
 	}
-	if owns != 1 || len(good)+1 != len(n.Lines) {
+	if owns != 1 || len(good)+unheld+1 != len(n.Lines) {
 		return note{}, fault(at, "the head of %s of size %d has lines that count for nothing", short(n.Org), n.Head.Size)
+	}
+	if unheld > 0 {
+		p.deferred = append(p.deferred, &Fault{at, fmt.Sprintf("%s by organizations whose DID logs are not in the file, on the head of %s of size %d",
+			count(unheld, "cosignature"), short(n.Org), n.Head.Size), true})
 	}
 	done := note{Note: n}
 	for _, c := range good {
@@ -160,18 +218,49 @@ func (p *opener) note(at int, n attlog.Note) (note, error) {
 	return done, nil
 }
 
+// unheld says that nothing is known of the keys of d.
+func (p *opener) unheld(d did.DID) bool {
+	_, err := p.ring.Head(p.ctx, d)
+	return errors.Is(err, keyring.ErrAbsent)
+}
+
+// announced leaves out the entries of logs in which a version of the DID is not announced:
+// they are pending.
+func (p *opener) announced(all []claimed) []claimed {
+	waits := map[did.DID]bool{}
+	for i, e := range p.Entries {
+		if org := e.event().Org; i == 0 || p.Entries[i-1].event().Org != org {
+			waits[org] = p.rotation(e) != nil
+			if waits[org] {
+				_ = p.wait(p.rotation(e))
+				delete(p.keys, org)
+			}
+		}
+	}
+	p.Entries = slices.DeleteFunc(p.Entries, func(e Entry) bool { return waits[e.event().Org] })
+	return slices.DeleteFunc(all, func(c claimed) bool { return waits[c.event.Org] })
+}
+
 // rotations wants every version of a DID announced in the log, where the file holds
 // entries of it: without, no event signed before it can be judged.
 func (p *opener) rotations() error {
 	for _, e := range p.Entries {
-		org := e.event().Org
-		known, err := p.ring.Known(p.ctx, org)
-		if err != nil || len(known) == 0 {
-			return fault(e.line, "the DID log of %s is not in the file", org)
+		if err := p.rotation(e); err != nil {
+			return err
 		}
-		if v := known[len(known)-1]; p.keys[org].Version(math.MaxUint64) != v {
-			return fault(e.line, "%s is pending: no key.rotated to version %.20s… is in the file", short(org), v)
-		}
+	}
+	return nil
+}
+
+// rotation wants it of the log of e.
+func (p *opener) rotation(e Entry) error {
+	org := e.event().Org
+	known, err := p.ring.Known(p.ctx, org)
+	if err != nil || len(known) == 0 {
+		return pending(e.line, "the DID log of %s is not in the file", org)
+	}
+	if v := known[len(known)-1]; p.keys[org].Version(math.MaxUint64) != v {
+		return pending(e.line, "%s is pending: no key.rotated to version %.20s… is in the file", short(org), v)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package casefile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -38,6 +39,12 @@ func (p *opener) agentObjects() error {
 		if e.Type != keyring.AgentType {
 			continue
 		}
+		if a, err := envelope.Decode[keyring.Agent](e.Envelope); p.lenient && err == nil {
+			if _, issued := p.keys[a.Org].Term(e.ID()); !issued {
+				p.alone = append(p.alone, Numbered{e, l.n})
+				continue
+			}
+		}
 		v, err := p.openAgent(e.Envelope)
 		if err != nil {
 			return fault(l.n, "agent object %s: %v", e.ID(), err)
@@ -69,7 +76,10 @@ func (p *opener) auditRows() error {
 		e, ok := p.byID[r.Event]
 		var d attestation.AuditRows
 		if !ok || e.event().Type != "audit.rows" || e.event().Decode(&d) != nil {
-			return fault(l.n, "row %s: no audit.rows event %s is in the file", id, r.Event)
+			if err := p.wait(pending(l.n, "row %s: no audit.rows event %s is in the file", id, r.Event)); err != nil {
+				return err
+			}
+			continue
 		}
 		proof := audit.RowProof{Row: r.Row, Event: r.Event, Index: r.Index, Size: r.Size, Path: hashes(r.Path)}
 		if err := proof.Check(d.Root); err != nil {
@@ -114,6 +124,12 @@ func (p *opener) signed() error {
 		default:
 			return fault(l.n, "%s is no part of a case file", e.Type)
 		}
+		if errors.Is(err, errNobody) || errors.Is(err, errUnheld) {
+			if err := p.wait(pending(l.n, "%s %s: %v", e.Type.What(), e.ID(), err)); err != nil {
+				return err
+			}
+			continue
+		}
 		if err != nil {
 			return fault(l.n, "%s %s: %v", e.Type.What(), e.ID(), err)
 		}
@@ -126,6 +142,9 @@ func (p *opener) signed() error {
 	return nil
 }
 
+// errNobody: without the agent.issued and the object of an agent its key is not known.
+var errNobody = errors.New("no agent of anybody in the file")
+
 // openObject opens an object under the key of its signer, in whatever term: whether the
 // place of the object lies in that term is part of its grade.
 func openObject[T envelope.Body](p *opener, e envelope.Envelope) (object, error) {
@@ -134,7 +153,7 @@ func openObject[T envelope.Body](p *opener, e envelope.Envelope) (object, error)
 		return object{}, err
 	}
 	signer, kid := body.Signer()
-	last := fmt.Errorf("its signer %s is no agent of anybody in the file", signer)
+	last := fmt.Errorf("its signer %s is %w", signer, errNobody)
 	for _, org := range p.agentOrgs(signer) {
 		v, err := envelope.Open[T](p.ctx, e, p.keys[org].Agents(p.agentKey, func(history.Term) error { return nil }))
 		if err == nil {
@@ -156,11 +175,14 @@ func (s Set) agentOrgs(d did.DID) []did.DID {
 	return out
 }
 
+// errUnheld: an agent.issued names an agent object that is not in the file.
+var errUnheld = errors.New("its key is not known")
+
 // agentKey implements history.Object over the agent objects of the file.
 func (s Set) agentKey(_ context.Context, id envelope.ID) (string, did.PublicKey, error) {
 	a, ok := s.agents[id]
 	if !ok {
-		return "", did.PublicKey{}, fmt.Errorf("agent object %s is not in the file", id)
+		return "", did.PublicKey{}, fmt.Errorf("agent object %s is not in the file: %w", id, errUnheld)
 	}
 	return a.Body().Key.Kid, a.Body().Key.Pub, nil
 }

@@ -39,6 +39,10 @@ func (r *Report) add(kind, format string, args ...any) {
 type Fault struct {
 	Line int
 	What string
+
+	// Pending says that nothing was found false: what is missing could decide it. A case
+	// file that is pending does not verify.
+	Pending bool
 }
 
 // Error names the line.
@@ -50,11 +54,15 @@ func (f *Fault) Error() string {
 }
 
 func fault(line int, format string, args ...any) error {
-	return &Fault{line, fmt.Sprintf(format, args...)}
+	return &Fault{Line: line, What: fmt.Sprintf(format, args...)}
+}
+
+func pending(line int, format string, args ...any) error {
+	return &Fault{Line: line, What: fmt.Sprintf(format, args...), Pending: true}
 }
 
 // Verify reads a file and says what it proves. It never fails: what does not verify is
-// in the report. Besides case files it knows DID logs and the files of a charter.
+// in the report. Other files are for node/verifier.
 func Verify(ctx context.Context, r io.Reader, o Options) Report {
 	b, err := io.ReadAll(io.LimitReader(r, MaxFile+1))
 	if err != nil {

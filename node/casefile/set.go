@@ -3,6 +3,7 @@ package casefile
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -92,6 +93,20 @@ type opener struct {
 	used  map[int]bool
 	last  map[did.DID]int // newest DID log line of each DID
 	notes map[string]note // verified notes by text
+
+	lenient  bool     // what is pending does not end the opening, and is gathered
+	deferred []*Fault // what is pending
+	alone    []Numbered
+}
+
+// wait returns err, or nil if what is pending is gathered and err is.
+func (p *opener) wait(err error) error {
+	var f *Fault
+	if p.lenient && errors.As(err, &f) && f.Pending {
+		p.deferred = append(p.deferred, f)
+		return nil
+	}
+	return err
 }
 
 // note is a verified note.
@@ -107,10 +122,8 @@ func open(ctx context.Context, b []byte, o Options) (Set, error) {
 	if err != nil {
 		return Set{}, err
 	}
-	p := &opener{ctx: ctx, lines: f.lines, used: map[int]bool{}, last: map[did.DID]int{}, notes: map[string]note{}}
-	p.Set = Set{file: envelope.IDOf(b), bytes: len(b), header: len(f.lines) + 1, ring: newRing(),
-		keys: map[did.DID]history.Keys{}, byID: map[envelope.ID]*Entry{}, bodies: map[envelope.ID]held{},
-		rows: map[envelope.ID]row{}, objects: map[envelope.ID]object{}, agents: map[envelope.ID]agent{}}
+	p := newOpener(ctx, newRing(), f.lines)
+	p.file, p.bytes, p.header = envelope.IDOf(b), len(b), len(f.lines)+1
 	if len(f.header.About) > 0 {
 		p.Case = f.header.About[0]
 	}
@@ -129,6 +142,13 @@ func open(ctx context.Context, b []byte, o Options) (Set, error) {
 		return Set{}, err
 	}
 	return p.Set, nil
+}
+
+func newOpener(ctx context.Context, r *ring, lines []line) *opener {
+	p := &opener{ctx: ctx, lines: lines, used: map[int]bool{}, last: map[did.DID]int{}, notes: map[string]note{}}
+	p.Set = Set{ring: r, keys: map[did.DID]history.Keys{}, byID: map[envelope.ID]*Entry{}, bodies: map[envelope.ID]held{},
+		rows: map[envelope.ID]row{}, objects: map[envelope.ID]object{}, agents: map[envelope.ID]agent{}}
+	return p
 }
 
 // pinned compares the genesis with the fingerprint asked for.

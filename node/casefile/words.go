@@ -43,21 +43,32 @@ func (w *words) trust() {
 }
 
 func (w *words) entries() {
-	need := w.s.Chain.Head().Policy.FreshQuorum
 	for _, e := range w.s.Entries {
-		key := e.kid
-		if len(key) > 10 {
-			key = key[:10] + "…"
-		}
-		w.add("ok", "%s %d  %s  %s  key %s %s; head %d, witnessed %d of %d%s", w.s.org(e.event().Org), e.Index, e.event().Type,
-			e.Event.ID(), key, w.stands(e), e.Head.Size, len(e.Witnessed), need, w.seen(e))
+		w.entry(e, fmt.Sprintf("witnessed %d of %d", len(e.Witnessed), w.s.Chain.Head().Policy.FreshQuorum))
 	}
 	for _, o := range w.s.sortedObjects() {
-		w.add("ok", "%s %s  signed by %s", kindOf(o), o.id, w.s.agentName(o.signer))
+		w.object(o)
 	}
 	for _, r := range w.s.sortedRows() {
-		w.add("ok", "row %s  leaf %d of %s %d", r.id, r.index, w.s.org(r.entry.event().Org), r.entry.Index)
+		w.row(r)
 	}
+}
+
+func (w *words) entry(e Entry, witnessed string) {
+	key := e.kid
+	if len(key) > 10 {
+		key = key[:10] + "…"
+	}
+	w.add("ok", "%s %d  %s  %s  key %s %s; head %d, %s%s", w.s.org(e.event().Org), e.Index, e.event().Type,
+		e.Event.ID(), key, w.stands(e), e.Head.Size, witnessed, w.seen(e))
+}
+
+func (w *words) object(o object) {
+	w.add("ok", "%s %s  signed by %s", kindOf(o), o.id, w.s.agentName(o.signer))
+}
+
+func (w *words) row(r row) {
+	w.add("ok", "row %s  leaf %d of %s %d", r.id, r.index, w.s.org(r.entry.event().Org), r.entry.Index)
 }
 
 // stands says how long the key of an entry stood in its log.

@@ -1,0 +1,109 @@
+package verifier
+
+import (
+	"context"
+	"errors"
+
+	"trustnode/did"
+	"trustnode/did/credential"
+	"trustnode/did/didjwk"
+	"trustnode/did/didkey"
+	"trustnode/did/didpeer"
+	"trustnode/did/didwebvh"
+	"trustnode/did/keyring"
+)
+
+// credential verifies a Verifiable Credential under what the material has of its issuer.
+func (s *session) credential(b []byte) error {
+	s.clock = s.at
+	var issuer did.DID
+	res, err := credential.Verify(s.ctx, b, credential.Options{At: s.at, Resolve: func(ctx context.Context, d did.DID) (did.Resolution, error) {
+		issuer = d
+		return s.resolve(ctx, d)
+	}})
+	switch {
+	case errors.Is(err, credential.ErrUnsupported), errors.Is(err, errMethod):
+		return &refusal{outcome: Unsupported, what: err.Error(), hint: "eddsa-jcs-2022 on VC 2.0 is what is read here"}
+	case errors.Is(err, did.ErrAbsent):
+		return s.refuse(s.lacks("the credential", issuer))
+	case errors.Is(err, keyring.ErrFrozen):
+		return s.frozen(issuer)
+	case err != nil:
+		return s.refuse(s.credentialRefusal(issuer, err))
+	}
+	s.sayCredential(res)
+	return nil
+}
+
+var errMethod = errors.New("the issuer's DID method is not supported")
+
+// credentialRefusal names a key that the issuer's newest document has no more.
+func (s *session) credentialRefusal(issuer did.DID, err error) error {
+	if errors.Is(err, did.ErrNoMethod) && issuer.Method() == didwebvh.Method {
+		return broken("%v: the newest version here of %s does not list it", err, s.short(issuer))
+	}
+	return broken("%v", err)
+}
+
+// resolve answers from the material, or from the DID itself.
+func (s *session) resolve(ctx context.Context, d did.DID) (did.Resolution, error) {
+	switch o := (did.Options{Now: s.at}); d.Method() {
+	case didpeer.Method:
+		return didpeer.Resolver{}.Resolve(ctx, d, did.Material{}, o)
+	case didjwk.Method:
+		return didjwk.Resolver{}.Resolve(ctx, d, did.Material{}, o)
+	case didkey.Method, didwebvh.Method, "web":
+		return s.ring.Resolve(ctx, d, o)
+	}
+	return did.Resolution{}, errMethod
+}
+
+func (s *session) sayCredential(c credential.Result) {
+	s.line("ok", "signed by %s under key %s%s", c.Issuer, c.Kid, ofVersion(staticAsNone(c.Version)))
+	for _, subject := range c.Subjects {
+		who := "a subject without an id"
+		if subject != "" {
+			who = quote(subject)
+		}
+		s.line("claim", "%s says this of %s: %s%s", s.short(c.Issuer), who, quote(typesOf(c.Types)), span(c))
+	}
+	for _, w := range c.Warnings {
+		s.line("unsaid", "%s: %s", quote(w.Where), w.What)
+	}
+	s.line("unsaid", "whether what it says is true, and whether this issuer may say it")
+	s.orgVoucher(c.Issuer)
+	s.unsaidHead(c.Issuer)
+}
+
+func staticAsNone(v string) string {
+	if v == did.StaticVersion {
+		return ""
+	}
+	return v
+}
+
+// typesOf joins the types beyond the one each credential has.
+func typesOf(types []string) string {
+	out := ""
+	for _, t := range types {
+		if t != "VerifiableCredential" {
+			out += t + " "
+		}
+	}
+	if out == "" {
+		return "VerifiableCredential"
+	}
+	return out[:len(out)-1]
+}
+
+// span says from when until when the issuer stands by it.
+func span(c credential.Result) string {
+	out := ""
+	if !c.ValidFrom.IsZero() {
+		out += ", from " + stamp(c.ValidFrom)
+	}
+	if !c.ValidUntil.IsZero() {
+		out += ", until " + stamp(c.ValidUntil)
+	}
+	return out
+}

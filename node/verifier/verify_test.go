@@ -1,0 +1,190 @@
+package verifier_test
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"trustnode/attestation"
+	"trustnode/did/didkey"
+	"trustnode/did/didwebvh"
+	"trustnode/did/envelope"
+	"trustnode/did/keyring"
+	"trustnode/federation/bundle"
+	"trustnode/federation/charter"
+	"trustnode/node/verifier"
+)
+
+const betaWeb = "did:web:beta.example"
+
+func webDocument(seed byte) []byte {
+	return []byte(`{"@context":["https://www.w3.org/ns/did/v1"],"id":"` + betaWeb + `","verificationMethod":[{"id":"` + betaWeb + `#` + kid(seed) + `","type":"Multikey","controller":"` +
+		betaWeb + `","publicKeyMultibase":"` + kid(seed) + `"}],"assertionMethod":["` + betaWeb + `#` + kid(seed) + `"]}`)
+}
+
+// webJoin is the join of a did:web with its document.
+func webJoin(seed byte) []byte {
+	doc := webDocument(seed)
+	j := joinOf(beta(), "beta", seed)
+	j.Org, j.SCID, j.DIDVersion = mustDID(betaWeb), "", envelope.IDOf(doc).String()
+	return pack(bundle.DIDLog{DID: j.Org, From: 1, Log: doc}, env(must(envelope.Seal(ctx, j, key(seed)))))
+}
+
+func TestWhatDecidesIsNamed(t *testing.T) {
+	h, w := two()
+	acme := withTwo()
+	ended := must(plain().Extend(must(didwebvh.Deactivate(ctx, plain(), didwebvh.DeactivateRequest{Update: key(u3), At: day2.Add(time.Hour)})), nil, now))
+	last := billing(plain())
+	last.Kid = kid(i2)
+	rot := rotated()
+	rotation := pack(append(append(rot.lines(i2, 0, 2), logLines(plain())...), logLines(beta())...)...)
+	late := rotated()
+	ends := rotated()
+	ends.event(i2, "agent.revoked", billing(one()).Agent.String(), attestation.AgentRevoked{Agent: billing(one()).Agent, Name: "billing", Reason: "scheduled", ThroughSerial: 1}, agent().ID())
+	revoked := append(append(ends.lines(i2, 0, 2, 3), logLines(plain())...), logLines(beta())...)
+	fresh := billing(plain()) // the same serial under the new key, issued by no event
+	fresh.Kid = kid(i2)
+	tainted := &evidence{org: plain()}
+	v1, taintFrom := one().Head().ID, uint64(0)
+	tainted.event(i1, "log.opened", "", attestation.LogOpened{DidVersion: v1})
+	tainted.event(i1, "agent.issued", billing(one()).Agent.String(), attestation.AgentIssued{Agent: billing(one()).Agent, ID: agent().ID(), Name: "billing", Serial: 1}, agent().ID())
+	tainted.event(i2, "key.rotated", plain().DID().String(), attestation.KeyRotated{Added: []string{kid(i2)}, Did: plain().DID(), DidVersion: plain().Head().ID, Previous: v1,
+		Reason: "compromise", Retired: []string{kid(i1)}, TaintFrom: &taintFrom})
+	stolen := append(append(tainted.lines(i2, 0, 1, 2), logLines(plain())...), logLines(beta())...)
+	x := envelope.IDOf([]byte("x"))
+	late.event(i1, "charter.signed", x.String(), attestation.CharterSigned{Body: x}, x)
+	retired := pack(append(append(late.lines(i2, 0, 2, 3), logLines(plain())...), logLines(beta())...)...)
+	request := must(keyring.RequestAgent(ctx, billing(one()), key(ag)))
+	newer := billing(one())
+	newer.Serial = 2
+	strange := billing(one())
+	strange.Capabilities = []keyring.Capability{"borrow", "teleport"}
+	self := billing(one())
+	self.Org, self.Kid, self.DIDVersion = must(didkey.FromKey(pub(bi))), kid(bi), ""
+	keyVC := prove(vcOf("did:key:"+kid(bi)), "did:key:"+kid(bi)+"#"+kid(bi), bi)
+	webVC := prove(vcOf(betaWeb), betaWeb+"#"+kid(bi), bi)
+	betaLog := with(beta().Log())
+	for _, c := range []struct {
+		name    string
+		file    []byte
+		o       verifier.Options
+		outcome verifier.Outcome
+		want    []string
+	}{
+		{"an agent whose key was rotated out, the event at hand", agent().DSSE(), verifier.Options{With: with(rotation)}, verifier.Broken,
+			[]string{"is signed by " + kid(i1) + ", retired at index 2"}},
+		{"an event by a retired key", retired, verifier.Options{}, verifier.Broken, []string{"event 3 of acme.example is signed by " + kid(i1) + ", retired at index 2"}},
+		{"a DID log that ended", ended.Log(), verifier.Options{}, verifier.Verifies, []string{"ends the DID", "entry 3 ended the DID for good"}},
+		{"an agent of a DID that ended", sealed(last, i2).DSSE(), verifier.Options{With: with(ended.Log())}, verifier.Broken, []string{"acme.example ended its DID"}},
+		{"an agent that was revoked", sealed(fresh, i2).DSSE(), verifier.Options{With: with(pack(revoked...))}, verifier.Broken, []string{"was revoked at index 3 of its log"}},
+		{"an agent issued by a stolen key", agent().DSSE(), verifier.Options{With: with(pack(stolen...))}, verifier.Pending, []string{"is disputed: it was issued at index 1"}},
+		{"events signed by a stolen key", pack(stolen...), verifier.Options{}, verifier.Pending, []string{"acme.example 1 is disputed: the key.rotated at index 2"}},
+		{"an agent before its time", agent().DSSE(), verifier.Options{With: with(one().Log()), At: day1.Add(-time.Hour)}, verifier.Broken, []string{"begins at 2026-12-01T10:00:00Z"}},
+		{"an agent asked for by itself", request.DSSE(), verifier.Options{With: with(one().Log())}, verifier.Pending, []string{"is a request", "trustnode agent add billing --request FILE"}},
+		{"an agent with a newer object", agent().DSSE(), verifier.Options{With: with(one().Log(), sealed(newer, i1).DSSE())}, verifier.Broken, []string{"serial 2 replaces 1"}},
+		{"a capability that is not known", sealed(strange, i1).DSSE(), verifier.Options{With: with(one().Log())}, verifier.Verifies,
+			[]string{"and may borrow; serial 1", "what teleport means for billing: it is not known here and grants nothing"}},
+		{"an agent of a did:key", sealed(self, bi).DSSE(), verifier.Options{}, verifier.Verifies, []string{"is its own key"}},
+		{"an agent of another organization's log", agent().DSSE(), verifier.Options{With: betaLog}, verifier.Pending, []string{"whose DID log is not here"}},
+		{"a version that is not here", sealed(func() keyring.Agent { a := billing(h); a.Kid = kid(i2); return a }(), i2).DSSE(), verifier.Options{With: with(one().Log())},
+			verifier.Pending, []string{"names version", "which is not here", "newer DID log"}},
+		{"a log with a witness file of another", h.Log(), verifier.Options{Witness: witness([]byte("[]"))}, verifier.Broken, []string{"0 of 1 witness proofs"}},
+		{"a log with a witness file it does not need", one().Log(), verifier.Options{Witness: witness(w)}, verifier.Verifies, []string{"no entry has to be witnessed"}},
+		{"a log from the future", one().Log(), verifier.Options{Now: day1.Add(-time.Hour)}, verifier.Broken, []string{"is ahead of"}},
+		{"a log from the future, looked at then", one().Log(), verifier.Options{Now: day1.Add(-time.Hour), At: day1}, verifier.Verifies, nil},
+		{"a charter before it is in force", boot(), verifier.Options{Now: day2.Add(-time.Hour)}, verifier.Broken, []string{"ahead"}},
+		{"a did:web join", webJoin(bi), verifier.Options{}, verifier.Unproven, []string{"self-asserted and proves nothing by itself", "pinned by its join or by the operator"}},
+		{"a did:web join under the pinned did.json", webJoin(bi), verifier.Options{With: with(webDocument(bi))}, verifier.Verifies, []string{"nothing but that proves them"}},
+		{"a did:web that changed", webJoin(ag), verifier.Options{With: with(webDocument(bi))}, verifier.Broken,
+			[]string{betaWeb + " serves other keys than the pinned snapshot; not trusted", "compare by voice, then did resolve --accept-head z"}},
+		{"a did:web document", webDocument(bi), verifier.Options{}, verifier.Unproven, []string{"did resolve --accept-head"}},
+		{"a credential of a did:key", keyVC, verifier.Options{}, verifier.Verifies, []string{`"Partner"`}},
+		{"a credential of a did:web", webVC, verifier.Options{}, verifier.Pending, []string{"whose did.json proves nothing"}},
+		{"a credential of a pinned did:web", webVC, verifier.Options{With: with(webDocument(bi))}, verifier.Verifies, []string{"given with --with: nothing but that proves them"}},
+		{"a credential by the key of another", prove(vcOf("did:key:"+kid(bi)), "did:key:"+kid(ag)+"#"+kid(ag), ag), verifier.Options{}, verifier.Broken, []string{"not by the issuer"}},
+		{"a credential of another method", prove(vcOf("did:example:x"), "did:example:x#k", ag), verifier.Options{}, verifier.Unsupported, nil},
+		{"a credential whose key was rotated out", vc(), verifier.Options{With: acme}, verifier.Broken, []string{"the newest version here of acme.example does not list it"}},
+		{"a credential that ended", vc(), verifier.Options{With: with(one().Log()), At: day1.AddDate(0, 0, 30)}, verifier.Broken, []string{"ended at"}},
+		{"a permission on its own", must(permission()).DSSE(), verifier.Options{}, verifier.Pending, []string{"a permission is verified as part of a case file"}},
+		{"material that is no material", agent().DSSE(), verifier.Options{With: with([]byte("hello"))}, verifier.Broken, []string{"with-1, given with --with", "text"}},
+		{"material that lacks its witness file", agent().DSSE(), verifier.Options{With: with(h.Log())}, verifier.Broken, []string{"with-1, given with --with", "witness"}},
+		{"too much material", agent().DSSE(), verifier.Options{With: make([]verifier.Material, verifier.MaxWith+1)}, verifier.Broken, []string{"at most 64"}},
+		{"an organization's fingerprint", join(), verifier.Options{Fingerprint: keyring.Fingerprint(h.DID(), h.Head().ID), Strict: true}, verifier.Verifies, []string{"the fingerprint names"}},
+		{"another's fingerprint", join(), verifier.Options{Fingerprint: keyring.Fingerprint(beta().DID(), beta().Head().ID)}, verifier.Broken, []string{"something else"}},
+		{"a mistyped fingerprint", join(), verifier.Options{Fingerprint: "org1-aaaa"}, verifier.Broken, []string{"its last group does not fit"}},
+		{"no fingerprint, strictly", join(), verifier.Options{Strict: true}, verifier.Broken, []string{"a fingerprint is needed"}},
+		{"the federation's fingerprint", boot(), verifier.Options{Fingerprint: charter.Fingerprint(genesis().ID()), Strict: true}, verifier.Verifies, []string{"fin-lending is the one"}},
+		{"a member's fingerprint for a federation", boot(), verifier.Options{Fingerprint: keyring.Fingerprint(h.DID(), h.Head().ID)}, verifier.Broken, []string{"something else"}},
+	} {
+		r := verify(c.file, c.o)
+		if r.Outcome != c.outcome {
+			t.Errorf("%s: %s, want %s\n%s", c.name, r.Outcome, c.outcome, text(r))
+		}
+		for _, want := range c.want {
+			if !strings.Contains(text(r), want) {
+				t.Errorf("%s: want %q in\n%s", c.name, want, text(r))
+			}
+		}
+	}
+}
+
+// Two organizations at one domain are called by their whole DIDs.
+func TestOneDomainIsNoName(t *testing.T) {
+	twin, line, err := didwebvh.Create(ctx, didwebvh.CreateRequest{Domain: "acme.example", Update: key(bu1), Next: pub(bu2), Recovery: pub(brec), Issuer: pub(bi), At: day1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := verify(pack(append(logLines(one()), bundle.DIDLog{DID: twin, From: 1, Log: append(line, '\n')})...), verifier.Options{})
+	if !r.OK || !strings.Contains(text(r), "DID log of "+twin.String()) || !strings.Contains(text(r), "DID log of "+one().DID().String()) {
+		t.Error(text(r))
+	}
+}
+
+func TestTheReportIsOneJSONObject(t *testing.T) {
+	for _, s := range stories() {
+		r := verify(s.bytes, s.o)
+		b, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back verifier.Report
+		if err := json.Unmarshal(b, &back); err != nil || text(back) != text(r) || back.Outcome != r.Outcome {
+			t.Errorf("%s: %v", s.name, err)
+		}
+	}
+}
+
+// unplugged fails the test where anything is dialled or asked for.
+type unplugged struct{ t *testing.T }
+
+func (u unplugged) RoundTrip(r *http.Request) (*http.Response, error) {
+	u.t.Errorf("fetches %s", r.URL)
+	return nil, http.ErrUseLastResponse
+}
+
+func TestNothingIsFetched(t *testing.T) {
+	transport, resolver := http.DefaultTransport, net.DefaultResolver
+	t.Cleanup(func() { http.DefaultTransport, net.DefaultResolver = transport, resolver })
+	http.DefaultTransport = unplugged{t}
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(_ context.Context, network, address string) (net.Conn, error) {
+		t.Errorf("asks %s %s", network, address)
+		return nil, net.ErrClosed
+	}}
+	for _, s := range stories() {
+		verify(s.bytes, s.o)
+	}
+}
+
+func BenchmarkVerifyBoot(b *testing.B) {
+	file := boot()
+	b.SetBytes(int64(len(file)))
+	for b.Loop() {
+		if r := verify(file, verifier.Options{}); !r.OK {
+			b.Fatal(text(r))
+		}
+	}
+}
