@@ -159,8 +159,8 @@ func (n *Node) openStores(ctx context.Context) error {
 // openSelf verifies the own identity from its bytes and makes the recorder.
 func (n *Node) openSelf(ctx context.Context) error {
 	ring := keyring.New(store.NewRing(n.state), n.pins, time.Now)
-	if err := ring.Load(ctx); err != nil {
-		return n.unverified(err)
+	if err := n.load(ctx, ring); err != nil {
+		return err
 	}
 	n.sign = &signers{org: n.cfg.Org, keys: n.keys, ring: ring, db: n.state}
 	if err := n.own(ctx); err != nil {
@@ -197,6 +197,27 @@ func (n *Node) own(ctx context.Context) error {
 		return n.unverified(err)
 	}
 	return err
+}
+
+// load verifies all DIDs. One that is behind its pin does not count: a partner's until it is
+// synced. The own one is brought forward where a crash left it one entry behind.
+func (n *Node) load(ctx context.Context, ring *keyring.Ring) error {
+	err := ring.Load(ctx)
+	if err == nil {
+		return nil
+	}
+	if err := member.FinishPinned(ctx, n.state, ring, n.cfg.Org); err != nil {
+		return n.unverified(err)
+	}
+	var below *keyring.Below
+	if errors.As(err, &below) && below.DID == n.cfg.Org {
+		_, err = ring.Head(ctx, n.cfg.Org)
+	}
+	if err == nil {
+		n.log.Info("an entry of the own DID log was pinned and is now stored")
+		return nil
+	}
+	return n.unverified(err)
 }
 
 // unverified says what a directory that is not this node's, or lies below its pins, looks like.

@@ -11,6 +11,7 @@ import (
 	"trustnode/attestation"
 	"trustnode/did"
 	"trustnode/did/envelope"
+	"trustnode/did/keyring"
 	"trustnode/did/pins"
 	"trustnode/node/fault"
 	"trustnode/node/recorder"
@@ -68,21 +69,29 @@ func (m *Member) activate(ctx context.Context, row entryRow) (entryRow, error) {
 	}
 	m.own.Lock()
 	defer m.own.Unlock()
-	line, err := row.line()
-	if err != nil {
+	if err := row.offer(ctx, m.n.Ring, m.n.Org); err != nil {
 		return row, err
 	}
-	witness, err := b64.DecodeString(row.Witness)
+	return m.announce(ctx, row)
+}
+
+// offer gives a ready entry to the ring of the node.
+func (r entryRow) offer(ctx context.Context, ring *keyring.Ring, org did.DID) error {
+	line, err := r.line()
 	if err != nil {
-		return row, fmt.Errorf("entry under way is damaged: %v", err)
+		return err
+	}
+	witness, err := b64.DecodeString(r.Witness)
+	if err != nil {
+		return fmt.Errorf("entry under way is damaged: %v", err)
 	}
 	if len(witness) == 0 {
 		witness = nil
 	}
-	if _, err := m.n.Ring.Offer(ctx, m.n.Org, append(line, '\n'), witness); err != nil {
-		return row, refusal(err)
+	if _, err := ring.Offer(ctx, org, append(line, '\n'), witness); err != nil {
+		return refusal(err)
 	}
-	return m.announce(ctx, row)
+	return nil
 }
 
 // announce drafts key.rotated with what follows from it. The caller holds own.

@@ -15,6 +15,7 @@ import (
 	"trustnode/did/envelope"
 	"trustnode/did/keyring"
 	"trustnode/did/keys"
+	"trustnode/did/pins"
 	"trustnode/federation"
 	"trustnode/node/fault"
 	"trustnode/node/self"
@@ -243,12 +244,10 @@ type stop struct {
 	at   func(o *org, row entryRow) error
 }
 
-// TestAnEntryAfterACrash stops an entry after each step. A start goes on with it, or
-// leaves it to its operator while nobody knows of it; the bytes are those that were built.
-func TestAnEntryAfterACrash(t *testing.T) {
-	ctx := t.Context()
+// stops lists every step of an entry.
+func stops(ctx context.Context) []stop {
 	commit := func(o *org, row entryRow) (entryRow, error) { return o.commitEntry(ctx, row) }
-	for _, s := range []stop{
+	return []stop{
 		{"built", func(*org, entryRow) error { return nil }},
 		{"pinned", func(o *org, row entryRow) error {
 			return o.pins.Put(ctx, entrySlot(o.history().SCID(), must(entryNumber(row.Version))), row.Version)
@@ -266,6 +265,16 @@ func TestAnEntryAfterACrash(t *testing.T) {
 			row, err := commit(o, row)
 			if err == nil {
 				_, err = o.collect(ctx, row, 0)
+			}
+			return err
+		}},
+		{"pinned as the head", func(o *org, row entryRow) error { // its ring was about to store it
+			row, err := commit(o, row)
+			if err == nil {
+				row, err = o.collect(ctx, row, 0)
+			}
+			if err == nil {
+				err = o.pins.Put(ctx, pins.Slot{Kind: pins.KindDID, Key: o.did.String(), N: must(entryNumber(row.Version))}, row.Version)
 			}
 			return err
 		}},
@@ -289,7 +298,14 @@ func TestAnEntryAfterACrash(t *testing.T) {
 			}
 			return err
 		}},
-	} {
+	}
+}
+
+// TestAnEntryAfterACrash (identity I-14) stops an entry after each step. A start goes on with
+// it, or leaves it to its operator while nobody knows of it; the bytes are those that were
+// built, and the key for the entry after it is in the update store.
+func TestAnEntryAfterACrash(t *testing.T) {
+	for _, s := range stops(t.Context()) {
 		for _, witnesses := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, witnesses %v", s.name, witnesses), func(t *testing.T) { crashEntry(t, s, witnesses) })
 		}
