@@ -82,6 +82,9 @@ func authority(ctx context.Context, c *cli.Context, s *streams, k *caller) (http
 	}
 	a.Recovery = string(text)
 	clear(text)
+	if c.Command.Name == "deactivate" {
+		return a, nil // nothing is committed to any more
+	}
 	fresh, multikey, err := daemon.NewRecoveryKey()
 	if err != nil {
 		return a, err
@@ -140,10 +143,32 @@ func didResume(c *cli.Context, s *streams) error {
 	})
 }
 
-func didRotate(c *cli.Context, s *streams) error {
-	switch {
-	case c.Bool("resume") && c.Bool("abandon"):
+// changing are the flags of did rotate that say what a new entry is to change.
+var changing = []string{"role", "reason", "taint-from", "governance-keys", "recovery"}
+
+// oneAct refuses flags of did rotate that do not go together, before anything is opened: an
+// entry that was made by mistake is for good.
+func oneAct(c *cli.Context) error {
+	resume, abandon := c.Bool("resume"), c.Bool("abandon")
+	if resume && abandon {
 		return &usageError{"--resume and --abandon exclude each other", help(c)}
+	}
+	if c.IsSet("proof") && !resume {
+		return &usageError{"--proof goes with --resume: without it a new entry would be made", help(c)}
+	}
+	for _, f := range changing {
+		if c.IsSet(f) && (resume || abandon) {
+			return &usageError{fmt.Sprintf("--%s is for a new entry, not for the one under way", f), help(c)}
+		}
+	}
+	return nil
+}
+
+func didRotate(c *cli.Context, s *streams) error {
+	if err := oneAct(c); err != nil {
+		return err
+	}
+	switch {
 	case c.Bool("abandon"):
 		return didAbandon(c, s)
 	case c.Bool("resume"):
@@ -243,7 +268,7 @@ func printPending(w writer, e httpapi.EntryState) {
 	for _, d := range e.Missing {
 		fmt.Fprintf(w, "missing      %s\n", orUnknown(d))
 	}
-	fmt.Fprintln(w, "next         the node asks on by itself; by hand: did witness request, did witness sign, did rotate --resume --proof FILE")
+	fmt.Fprintln(w, "next         the node asks on by itself; by hand: trustnode did witness request, trustnode did witness sign, trustnode did rotate --resume --proof FILE")
 }
 
 func orUnknown(d string) string {
@@ -259,8 +284,11 @@ func didWitnessRequest(c *cli.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		if e.Active {
+		switch {
+		case e.Active:
 			return fault.New(fault.NotFound, "under_way", "no entry of the own DID log is under way").WithHint("trustnode did rotate makes one")
+		case e.Entry == "":
+			return fault.New(fault.Conflict, "built", "entry %s may still be abandoned, so no witness may see it", e.ID).WithHint("trustnode did rotate --resume commits to it")
 		}
 		var st httpapi.Status
 		if err := k.call(ctx, "GET", "/api/v1/status", nil, &st); err != nil {

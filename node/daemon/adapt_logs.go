@@ -10,6 +10,7 @@ import (
 	"trustnode/did"
 	"trustnode/federation/gossip"
 	"trustnode/node/fault"
+	"trustnode/node/member"
 	"trustnode/node/recorder"
 	"trustnode/node/store"
 )
@@ -99,11 +100,12 @@ func (a witnessing) Entry(ctx context.Context, d did.DID, line []byte) (int, []b
 		return 0, nil, err
 	}
 	a.n.log.InfoContext(ctx, "an entry was not witnessed", "did", d.String(), "reason", denied.Reason)
-	switch denied.Code {
-	case fault.NotFound:
+	var other *member.Witnessed
+	switch {
+	case errors.As(err, &other):
+		return http.StatusConflict, []byte(other.Version), nil
+	case denied.Code == fault.NotFound:
 		return http.StatusNotFound, []byte(denied.Reason), nil
-	case fault.Conflict:
-		return http.StatusConflict, []byte(denied.Reason), nil
 	}
 	return http.StatusForbidden, []byte(denied.Reason), nil
 }

@@ -59,12 +59,23 @@ func (c custody) recover(o *httpapi.Opened, a httpapi.Authority, closers *[]func
 		return fault.Wrap(fault.Invalid, "recovery_key", err).WithHint("it begins with rec1- and was shown once, by init or by the rotation that last used it")
 	}
 	*closers = append(*closers, old.Forget)
-	next, err := did.DecodeKey(a.NextRecovery)
-	if err != nil {
+	o.Authority.Recovery = old.Signer()
+	if a.NextRecovery == "" {
+		return nil // an entry that ends the DID commits to none
+	}
+	if o.Authority.NextRecovery, err = did.DecodeKey(a.NextRecovery); err != nil {
 		return fault.Wrap(fault.Invalid, "next_recovery", err)
 	}
-	o.Authority.Recovery, o.Authority.NextRecovery = old.Signer(), next
 	return nil
+}
+
+// createStore makes a store of keys apart from the node's, under a passphrase of its own.
+func createStore(dir, passphrase, variable string) (*keys.Store, error) {
+	if len(passphrase) < minPassphrase {
+		return nil, fault.New(fault.Invalid, "passphrase", "the passphrase of a new store has %d bytes, %d are needed", len(passphrase), minPassphrase).
+			WithHint("set %s", variable)
+	}
+	return keys.Create(dir, []byte(passphrase))
 }
 
 // updateStore opens the store of the next update key: where the command says, else where
@@ -77,7 +88,7 @@ func (c custody) updateStore(a httpapi.Authority) (*keys.Store, error) {
 	}
 	s, err := keys.Open(place, []byte(a.Passphrase))
 	if errors.Is(err, keys.ErrAbsent) && a.Recovery != "" {
-		s, err = keys.Create(place, []byte(a.Passphrase))
+		s, err = createStore(place, a.Passphrase, "TRUSTNODE_UPDATE_PASSPHRASE")
 	}
 	if err == nil && a.UpdateKeys != "" {
 		if err := os.WriteFile(filepath.Join(c.n.cfg.Dir, updateFile), []byte(place+"\n"), 0o600); err != nil {
@@ -86,7 +97,7 @@ func (c custody) updateStore(a httpapi.Authority) (*keys.Store, error) {
 	}
 	if errors.Is(err, keys.ErrPassphrase) || errors.Is(err, keys.ErrAbsent) || errors.Is(err, keys.ErrEmpty) {
 		return nil, fault.Wrap(fault.Unauthenticated, "update_keys", err).
-			WithHint("mount %s, and give its passphrase in TRUSTNODE_UPDATE_PASSPHRASE; if it is lost: did rotate --recovery", place)
+			WithHint("mount %s, and give its passphrase in TRUSTNODE_UPDATE_PASSPHRASE; if it is lost: trustnode did rotate --recovery", place)
 	}
 	return s, err
 }
@@ -126,9 +137,9 @@ func (c custody) GovernanceSigner(ctx context.Context, dir, passphrase string) (
 	if want.IsZero() {
 		return nil, nil, fault.New(fault.Invalid, "governance_keys", "this organization has no governance key").WithHint("trustnode did rotate --role governance --governance-keys %s makes one", dir)
 	}
-	s, err := keys.Open(dir, []byte(passphrase))
+	s, err := openGovernance(dir, passphrase)
 	if err != nil {
-		return nil, nil, noGovernanceStore(dir, err)
+		return nil, nil, err
 	}
 	signer, err := s.Signer(ctx, want)
 	if err != nil {
@@ -137,23 +148,23 @@ func (c custody) GovernanceSigner(ctx context.Context, dir, passphrase string) (
 	return signer, func() { s.Close() }, nil
 }
 
-func noGovernanceStore(dir string, err error) error {
-	return fault.Wrap(fault.Unauthenticated, "governance_keys", err).WithHint("mount %s, and give its passphrase in TRUSTNODE_GOVERNANCE_PASSPHRASE", dir)
+func openGovernance(dir, passphrase string) (*keys.Store, error) {
+	s, err := keys.Open(dir, []byte(passphrase))
+	switch {
+	case errors.Is(err, keys.ErrPassphrase), errors.Is(err, keys.ErrEmpty):
+		return nil, fault.Wrap(fault.Unauthenticated, "governance_keys", err).WithHint("give the passphrase of %s in TRUSTNODE_GOVERNANCE_PASSPHRASE", dir)
+	case errors.Is(err, keys.ErrAbsent):
+		return nil, fault.Wrap(fault.NotFound, "governance_keys", err).WithHint("mount the medium that holds %s", dir)
+	}
+	return s, err
 }
 
 // Governance implements httpapi.Custody: it makes a new key in the store of governance
 // keys, which is made where there is none.
 func (c custody) Governance(ctx context.Context, dir, passphrase string) (did.PublicKey, error) {
-	place, err := filepath.Abs(dir)
-	if err != nil {
-		return did.PublicKey{}, err
-	}
-	s, err := keys.Open(place, []byte(passphrase))
+	s, err := openGovernance(dir, passphrase)
 	if errors.Is(err, keys.ErrAbsent) {
-		s, err = keys.Create(place, []byte(passphrase))
-	}
-	if errors.Is(err, keys.ErrPassphrase) || errors.Is(err, keys.ErrEmpty) {
-		return did.PublicKey{}, noGovernanceStore(place, err)
+		s, err = createStore(dir, passphrase, "TRUSTNODE_GOVERNANCE_PASSPHRASE")
 	}
 	if err != nil {
 		return did.PublicKey{}, err
@@ -164,4 +175,13 @@ func (c custody) Governance(ctx context.Context, dir, passphrase string) (did.Pu
 		return did.PublicKey{}, err
 	}
 	return k.Public(), nil
+}
+
+// DropGovernance implements httpapi.Custody.
+func (c custody) DropGovernance(ctx context.Context, dir, passphrase string, k did.PublicKey) error {
+	s, err := openGovernance(dir, passphrase)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.Delete(ctx, k), s.Close())
 }

@@ -258,7 +258,7 @@ func newIdentity(ctx context.Context, o InitOptions, ks *keys.Store, dir string)
 		return identity{}, err
 	}
 	d, line, err := didwebvh.Create(ctx, didwebvh.CreateRequest{Domain: o.Domain, Update: update, Next: next.Public(), Recovery: rec.Public(), Issuer: issuer.Public(), At: time.Now(),
-		Services: []didwebvh.Service{lendingAt(o.Domain), {Name: "witness", Type: witnessService, Endpoint: w.String()}}})
+		Services: []didwebvh.Service{lendingAt(o.Domain), {Name: didwebvh.WitnessService, Type: didwebvh.WitnessType, Endpoint: w.String()}}})
 	if err != nil {
 		return identity{}, fault.Wrap(fault.Invalid, "domain", err).WithHint("a host name of the organization such as acme.example, without scheme or path; localhost is none")
 	}
@@ -272,8 +272,6 @@ func newIdentity(ctx context.Context, o InitOptions, ks *keys.Store, dir string)
 	}
 	return identity{did: d, line: append(line, '\n'), fingerprint: keyring.Fingerprint(d, h.Head().ID), recovery: rec.Text()}, nil
 }
-
-const witnessService = "TrustnodeWitness"
 
 // lendingAt is where a domain's node answers borrowers.
 func lendingAt(domain string) didwebvh.Service {

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"trustnode/did"
@@ -242,7 +244,7 @@ func (n *Node) openUses(ctx context.Context) error {
 	}
 	n.member, err = member.New(ctx, n.self, member.Config{Pins: n.pins, HostKey: host, Listen: n.cfg.P2P, Contact: n.cfg.Contact,
 		Software: "trustnode/" + n.version, Mono: func() time.Duration { return time.Since(n.mono) }, Size: n.logSize,
-		NewKey: n.sign.NewAgent, DropKey: n.keys.Delete, Witness: n.sign.witnessKey, Endorse: n.endorse,
+		NewKey: n.sign.newKey, DropKey: n.keys.Delete, Witness: n.sign.witnessKey, Endorse: n.endorse,
 		AgentEnded: n.agentEnded, Credential: credential.Export, Again: n.again, Resuming: n.resuming, Resumed: n.resumed})
 	if err != nil {
 		return err
@@ -257,24 +259,37 @@ func (n *Node) openUses(ctx context.Context) error {
 	return nil
 }
 
-// freshQuorum is how many organizations the charter in force asks to be heard.
+// freshQuorum is how many organizations the charter in force asks to be heard; without a
+// charter nobody else counts.
 func (n *Node) freshQuorum() int {
-	if n.member == nil {
-		return 1 << 30 // before the charter is loaded nobody else vouches
+	if n.member != nil {
+		if c, ok := n.member.Charter(); ok {
+			return int(c.Head().Policy.FreshQuorum)
+		}
 	}
-	c, ok := n.member.Charter()
-	if !ok {
-		return 1 << 30
-	}
-	return int(c.Head().Policy.FreshQuorum)
+	return math.MaxInt
 }
 
-// endorse asks a member's node to witness an entry of the own DID log.
-func (n *Node) endorse(ctx context.Context, d did.DID, line []byte) (int, []byte, error) {
-	if n.gossip == nil {
-		return 0, nil, self.ErrOffline
+// endorseWait is how long one member may take to witness an entry.
+const endorseWait = 5 * time.Second
+
+// endorse asks members' nodes to witness an entry of the own DID log, all at once.
+func (n *Node) endorse(ctx context.Context, members []did.DID, line []byte) []member.Endorsement {
+	out := make([]member.Endorsement, len(members))
+	ctx, cancel := context.WithTimeout(ctx, endorseWait)
+	defer cancel()
+	var wg sync.WaitGroup
+	for i, d := range members {
+		wg.Go(func() {
+			if n.gossip == nil {
+				out[i].Err = self.ErrOffline
+				return
+			}
+			out[i].Status, out[i].Body, out[i].Err = n.gossip.Endorse(ctx, d, line)
+		})
 	}
-	return n.gossip.Endorse(ctx, d, line)
+	wg.Wait()
+	return out
 }
 
 // logSize is how many entries of an organization's log are held here.

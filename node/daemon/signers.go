@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"trustnode/did"
-	"trustnode/did/didkey"
+	"trustnode/did/didwebvh"
 	"trustnode/did/envelope"
 	"trustnode/did/keyring"
 	"trustnode/did/keys"
@@ -44,11 +43,11 @@ func (s *signers) Issuer(ctx context.Context) (envelope.Signer, string, error) {
 // one before: it announces the end.
 func (s *signers) listed(ctx context.Context) ([]did.PublicKey, error) {
 	v, err := s.ring.Head(ctx, s.org)
-	if err != nil || v.State != did.Deactivated {
-		if err == nil {
-			return s.ring.At(s.org, v.ID)
-		}
+	if err != nil {
 		return nil, err
+	}
+	if v.State != did.Deactivated {
+		return s.ring.At(s.org, v.ID)
 	}
 	h, err := s.ring.History(ctx, s.org)
 	if err != nil {
@@ -73,7 +72,7 @@ func (s *signers) witness(ctx context.Context) (envelope.Signer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if k, ok := witnessOf(doc); ok {
+	if k := didwebvh.RolesOf(doc).Witness; !k.IsZero() {
 		return s.signer(ctx, k)
 	}
 	return nil, fmt.Errorf("witness of %s: %w", s.org, self.ErrNoKey)
@@ -89,28 +88,11 @@ func (s *signers) witnessKey(ctx context.Context, k did.PublicKey) (envelope.Sig
 	}
 	for n := h.Len(); n > 0; n-- {
 		v, _ := h.At(n)
-		if w, ok := witnessOf(v.Document); ok && w == k {
+		if didwebvh.RolesOf(v.Document).Witness == k {
 			return s.signer(ctx, k)
 		}
 	}
 	return nil, fmt.Errorf("%s is no witness key of %s: %w", k.Multikey(), s.org, self.ErrNoKey)
-}
-
-// witnessOf is the key behind the witness service of a document.
-func witnessOf(doc did.Document) (did.PublicKey, bool) {
-	for _, svc := range doc.Services() {
-		if !slices.Contains(svc.Types, witnessService) || len(svc.Endpoints) != 1 {
-			continue
-		}
-		w, err := did.Parse(svc.Endpoints[0])
-		if err != nil {
-			continue
-		}
-		if k, err := didkey.Key(w); err == nil {
-			return k, true
-		}
-	}
-	return did.PublicKey{}, false
 }
 
 // Agent implements self.Signers.
@@ -124,7 +106,10 @@ func (s *signers) Agent(ctx context.Context, d did.DID) (envelope.Signer, string
 }
 
 // NewAgent implements self.Signers.
-func (s *signers) NewAgent(ctx context.Context) (envelope.Signer, error) { return s.keys.Generate(ctx) }
+func (s *signers) NewAgent(ctx context.Context) (envelope.Signer, error) { return s.newKey(ctx) }
+
+// newKey makes and keeps a key of the organization.
+func (s *signers) newKey(ctx context.Context) (envelope.Signer, error) { return s.keys.Generate(ctx) }
 
 func (s *signers) signer(ctx context.Context, k did.PublicKey) (envelope.Signer, error) {
 	signer, err := s.keys.Signer(ctx, k)

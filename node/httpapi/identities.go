@@ -20,6 +20,8 @@ type Custody interface {
 	Authority(ctx context.Context, a Authority) (Opened, error)
 	// Governance makes a new key in a store of governance keys.
 	Governance(ctx context.Context, dir, passphrase string) (did.PublicKey, error)
+	// DropGovernance deletes one that was made for nothing.
+	DropGovernance(ctx context.Context, dir, passphrase string, k did.PublicKey) error
 	// GovernanceSigner opens the governance key that the own document names. The caller
 	// calls done.
 	GovernanceSigner(ctx context.Context, dir, passphrase string) (s envelope.Signer, done func(), err error)
@@ -172,11 +174,12 @@ func (s *server) rotate(ctx context.Context, a member.Authority, in Rotation) (m
 		r.Reason = "scheduled"
 	}
 	if in.Governance != "" {
-		k, err := s.Custody.Governance(ctx, in.Governance, in.GovPass)
-		if err != nil {
-			return member.Entry{}, err
+		r.Governance = func(ctx context.Context) (did.PublicKey, error) {
+			return s.Custody.Governance(ctx, in.Governance, in.GovPass)
 		}
-		r.Governance = k
+		r.Ungovern = func(ctx context.Context, k did.PublicKey) error {
+			return s.Custody.DropGovernance(ctx, in.Governance, in.GovPass, k)
+		}
 	}
 	return s.Member.Rotate(ctx, r)
 }

@@ -409,7 +409,7 @@ func TestTheGovernanceKeySignsCharters(t *testing.T) {
 	ctx := t.Context()
 	paper, other := newPaper(t), newPaper(t)
 	clock.turn(time.Minute)
-	vendor.rotate(RotateInput{Role: RoleGovernance, Governance: paper.Public()})
+	vendor.rotate(RotateInput{Role: RoleGovernance, Governance: given(paper.Public())})
 	_, err := vendor.JoinRequest(ctx, true, nil)
 	refusedAs(t, err, fault.Unauthenticated, "governance_keys")
 	_, err = vendor.JoinRequest(ctx, true, other.Signer())

@@ -33,6 +33,7 @@ type Authority struct {
 	// it and NextRecovery takes its place.
 	Recovery     envelope.Signer
 	NextRecovery did.PublicKey
+	last         bool // nothing is committed to any more
 	// Wait is how long witnesses are waited for before the entry is left to the
 	// background.
 	Wait time.Duration
@@ -42,8 +43,8 @@ func (a Authority) check() error {
 	switch {
 	case a.Update == nil:
 		return fault.New(fault.Invalid, "update_key", "no store of update keys is named")
-	case (a.Recovery == nil) != a.NextRecovery.IsZero():
-		return fault.New(fault.Invalid, "recovery", "a spent recovery key needs a new one in its place, and only then")
+	case !a.last && (a.Recovery == nil) != a.NextRecovery.IsZero():
+		return fault.New(fault.Invalid, "recovery", "a spent recovery key needs a new one in its place, and only then").WithHint("trustnode did rotate --recovery makes it and shows it")
 	}
 	return nil
 }
@@ -57,51 +58,68 @@ type Entry struct {
 	Logged  bool        // false: key.rotated waits in the outbox
 }
 
-// draft makes the line of the next entry. keys are the update keys it may use.
-type draft func(ctx context.Context, h didwebvh.History, sign signing) (line []byte, err error)
+// draft makes the line of the next entry.
+type draft func(ctx context.Context, h didwebvh.History, s signing) (line []byte, err error)
 
-// signing is who signs an entry, and what it commits to.
+// signing is who signs an entry, and the keys it may bring. What newKey and nextKey make is
+// deleted if the entry is not made.
 type signing struct {
 	update   envelope.Signer
-	next     did.PublicKey
 	recovery did.PublicKey // zero: it stays
 	at       time.Time
-	newKey   func() (did.PublicKey, error) // a new key in the node's own store, kept with the entry
+	nextKey  func() (did.PublicKey, error) // the update key to commit to, in the update store
+	newKey   func() (did.PublicKey, error) // a key of the organization, in the node's store
+}
+
+// enter waits for its turn with the entry under way.
+func (m *Member) enter(ctx context.Context) (leave func(), err error) {
+	select {
+	case m.entering <- struct{}{}:
+		return func() { <-m.entering }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // nextEntry builds the next entry of the own DID log and brings it as far as it goes now.
-func (m *Member) nextEntry(ctx context.Context, a Authority, reason string, taint *uint64, make draft) (Entry, error) {
+func (m *Member) nextEntry(ctx context.Context, a Authority, reason string, taint *uint64, compose draft) (Entry, error) {
 	if err := a.check(); err != nil {
 		return Entry{}, err
 	}
-	m.entering.Lock()
-	defer m.entering.Unlock()
-	at, err := m.now()
+	leave, err := m.enter(ctx)
 	if err != nil {
 		return Entry{}, err
 	}
+	row, keys, err := m.newEntry(ctx, a, reason, taint, compose)
+	leave()
+	if err != nil {
+		return Entry{}, err
+	}
+	return m.push(ctx, row.Version, keys, a.Wait)
+}
+
+// newEntry builds an entry where none is under way. The caller has entered.
+func (m *Member) newEntry(ctx context.Context, a Authority, reason string, taint *uint64, compose draft) (entryRow, UpdateKeys, error) {
+	at, err := m.now()
+	if err != nil {
+		return entryRow{}, nil, err
+	}
 	if state, reasons, may := m.State(at); !may.OwnLog {
-		return Entry{}, m.notNow(state, reasons, "no entry of the DID log is signed")
+		return entryRow{}, nil, m.notNow(state, reasons, "no entry of the DID log is signed")
 	}
 	if err := m.settleEntry(ctx); err != nil {
-		return Entry{}, err
+		return entryRow{}, nil, err
 	}
 	keys, err := a.Update(ctx)
 	if err != nil {
-		return Entry{}, err
+		return entryRow{}, nil, err
 	}
-	row, err := m.build(ctx, a, keys, at, make)
+	row, err := m.build(ctx, a, keys, at, compose)
 	if err != nil {
-		return Entry{}, err
+		return entryRow{}, nil, err
 	}
-	row.Reason = reason
-	if taint != nil {
-		row.Taint = &tInt{*taint}
-	}
-	if err := m.keepEntry(ctx, row); err != nil {
-		return Entry{}, err
-	}
-	return m.push(ctx, row, keys, a.Wait)
+	row.Reason, row.Taint = reason, taint
+	return row, keys, m.keepEntry(ctx, row)
 }
 
 // settleEntry finishes an entry that is active, and refuses while another is under way.
@@ -129,32 +147,34 @@ func (m *Member) keepEntry(ctx context.Context, row entryRow) error {
 }
 
 // build makes the next entry: its new keys are durable, its line is signed.
-func (m *Member) build(ctx context.Context, a Authority, keys UpdateKeys, at time.Time, make draft) (entryRow, error) {
+func (m *Member) build(ctx context.Context, a Authority, keys UpdateKeys, at time.Time, compose draft) (entryRow, error) {
 	h, err := m.changeable(ctx)
 	if err != nil {
 		return entryRow{}, err
 	}
+	var row entryRow
 	s := signing{update: a.Recovery, recovery: a.NextRecovery, at: at}
 	if s.update == nil {
 		if s.update, err = nextUpdate(ctx, h, keys); err != nil {
 			return entryRow{}, err
 		}
 	}
-	next, err := keys.Generate(ctx)
-	if err != nil {
-		return entryRow{}, err
+	s.nextKey = func() (did.PublicKey, error) {
+		k, err := keys.Generate(ctx)
+		if err == nil {
+			row.Next = k.Public()
+		}
+		return row.Next, err
 	}
-	row := entryRow{Next: next.Public()}
-	s.next = row.Next
 	s.newKey = func() (did.PublicKey, error) {
 		k, err := m.cfg.NewKey(ctx)
 		if err != nil {
 			return did.PublicKey{}, err
 		}
-		row.Made = append(row.Made, k.Public())
+		row.NewKeys = append(row.NewKeys, k.Public())
 		return k.Public(), nil
 	}
-	line, err := make(ctx, h, s)
+	line, err := compose(ctx, h, s)
 	if err != nil {
 		return entryRow{}, errors.Join(entryRefusal(err), m.forgetKeys(ctx, row, keys))
 	}
@@ -186,7 +206,7 @@ func nextUpdate(ctx context.Context, h didwebvh.History, keys UpdateKeys) (envel
 		}
 	}
 	return nil, fault.New(fault.Refused, "update_key", "no update key there matches nextKeyHashes of entry %d", h.Len()).
-		WithHint("name the store that init made with --update-keys; if it is lost, use the recovery key: did rotate --recovery")
+		WithHint("name the store that init made with --update-keys; if it is lost, use the recovery key: trustnode did rotate --recovery")
 }
 
 // entryRefusal says what is wrong with what an entry was asked to say.
@@ -194,7 +214,9 @@ func entryRefusal(err error) error {
 	var wrong *didwebvh.Error
 	switch {
 	case errors.Is(err, didwebvh.ErrKey):
-		return fault.Wrap(fault.Refused, "recovery_key", err).WithHint("it is not the recovery key that this DID commits to; did show tells when that changed")
+		return fault.Wrap(fault.Refused, "recovery_key", err).WithHint("this DID commits to another recovery key: each use of one brings a new one, shown then")
+	case errors.Is(err, didwebvh.ErrReused):
+		return fault.Wrap(fault.Invalid, "key_reused", err).WithHint("a key that was listed or committed to once may have been stolen since; use a new one")
 	case errors.Is(err, didwebvh.ErrIdentifier):
 		return fault.Wrap(fault.Invalid, "domain", err).WithHint("a host name such as acme.example, without scheme or path")
 	case errors.As(err, &wrong):
@@ -205,8 +227,11 @@ func entryRefusal(err error) error {
 
 // forgetKeys deletes the keys that were made for an entry that will not be.
 func (m *Member) forgetKeys(ctx context.Context, row entryRow, keys UpdateKeys) error {
-	errs := []error{keys.Delete(ctx, row.Next)}
-	for _, k := range row.Made {
+	var errs []error
+	if !row.Next.IsZero() {
+		errs = append(errs, keys.Delete(ctx, row.Next))
+	}
+	for _, k := range row.NewKeys {
 		errs = append(errs, m.cfg.DropKey(ctx, k))
 	}
 	return errors.Join(errs...)
@@ -214,18 +239,10 @@ func (m *Member) forgetKeys(ctx context.Context, row entryRow, keys UpdateKeys) 
 
 // ResumeEntry goes on with the entry that is under way, with witness proofs that were
 // carried here by hand. update opens the update store, to delete the spent key; nil
-// leaves that to the next entry.
+// leaves that to the next entry. Errors: not_found under_way, invalid proof, those of Rotate.
 func (m *Member) ResumeEntry(ctx context.Context, update func(context.Context) (UpdateKeys, error), proofs [][]byte, wait time.Duration) (Entry, error) {
-	m.entering.Lock()
-	defer m.entering.Unlock()
-	row, ok, err := m.underWay(ctx)
+	row, err := m.bringProofs(ctx, proofs)
 	if err != nil {
-		return Entry{}, err
-	}
-	if !ok {
-		return Entry{}, fault.New(fault.NotFound, "under_way", "no entry of the own DID log is under way").WithHint("trustnode did show tells where it stands")
-	}
-	if row, err = m.addProofs(ctx, row, proofs); err != nil {
 		return Entry{}, err
 	}
 	var keys UpdateKeys
@@ -234,19 +251,42 @@ func (m *Member) ResumeEntry(ctx context.Context, update func(context.Context) (
 			return Entry{}, err
 		}
 	}
-	return m.push(ctx, row, keys, wait)
+	return m.push(ctx, row.Version, keys, wait)
 }
 
-// AbandonEntry forgets an entry that no witness was asked about.
-func (m *Member) AbandonEntry(ctx context.Context, update func(context.Context) (UpdateKeys, error)) error {
-	m.entering.Lock()
-	defer m.entering.Unlock()
+// bringProofs adds proofs to the entry under way and returns it.
+func (m *Member) bringProofs(ctx context.Context, proofs [][]byte) (entryRow, error) {
+	leave, err := m.enter(ctx)
+	if err != nil {
+		return entryRow{}, err
+	}
+	defer leave()
+	row, err := m.mustBeUnderWay(ctx)
+	if err != nil || len(proofs) == 0 {
+		return row, err
+	}
+	return m.addProofs(ctx, row, proofs)
+}
+
+func (m *Member) mustBeUnderWay(ctx context.Context) (entryRow, error) {
 	row, ok, err := m.underWay(ctx)
+	if err == nil && !ok {
+		err = fault.New(fault.NotFound, "under_way", "no entry of the own DID log is under way").WithHint("trustnode did show tells where it stands")
+	}
+	return row, err
+}
+
+// AbandonEntry forgets an entry that no witness was asked about, and deletes the keys that
+// were made for it. Errors: not_found under_way, conflict committed.
+func (m *Member) AbandonEntry(ctx context.Context, update func(context.Context) (UpdateKeys, error)) error {
+	leave, err := m.enter(ctx)
 	if err != nil {
 		return err
 	}
-	if !ok {
-		return fault.New(fault.NotFound, "under_way", "no entry of the own DID log is under way")
+	defer leave()
+	row, err := m.mustBeUnderWay(ctx)
+	if err != nil {
+		return err
 	}
 	if row.step() != stepBuilt {
 		return fault.New(fault.Conflict, "committed", "entry %s is pinned and may be known to a witness", row.Version).
@@ -265,50 +305,87 @@ func (m *Member) AbandonEntry(ctx context.Context, update func(context.Context) 
 // PushEntry goes on with a committed entry, if there is one: for the background. An entry
 // that is only built waits for its operator.
 func (m *Member) PushEntry(ctx context.Context) error {
+	leave, err := m.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	row, ok, err := m.underWay(ctx)
 	if err != nil || !ok || row.step() == stepBuilt {
 		return err
 	}
-	_, err = m.ResumeEntry(ctx, nil, nil, 0)
-	var denied *fault.Denied
-	if errors.As(err, &denied) && denied.Reason == reasonWitnesses {
-		return nil // it still waits
-	}
+	_, _, err = m.advance(ctx, row, nil)
 	return err
 }
 
-// push brings an entry as far as it goes. keys may be nil. The caller holds entering.
-func (m *Member) push(ctx context.Context, row entryRow, keys UpdateKeys, wait time.Duration) (Entry, error) {
-	out := Entry{Version: row.Version}
-	var err error
-	if row.step() < stepReady {
-		if row, err = m.commitEntry(ctx, row); err != nil {
+// push brings an entry as far as it goes within wait. keys may be nil. Between two rounds
+// others may enter, such as who carries a proof here.
+func (m *Member) push(ctx context.Context, version string, keys UpdateKeys, wait time.Duration) (Entry, error) {
+	for end := m.cfg.Mono() + wait; ; {
+		out, row, said, err := m.round(ctx, version, keys)
+		if err != nil || out.Active {
 			return out, err
 		}
-		if row, err = m.collect(ctx, row, wait); err != nil {
-			return out, err
+		if m.cfg.Mono()+askAgain > end {
+			return out, m.waiting(ctx, row, said)
+		}
+		select {
+		case <-ctx.Done():
+			return out, ctx.Err()
+		case <-time.After(askAgain):
+		}
+	}
+}
+
+// round is one step of push.
+func (m *Member) round(ctx context.Context, version string, keys UpdateKeys) (Entry, entryRow, []said, error) {
+	leave, err := m.enter(ctx)
+	if err != nil {
+		return Entry{Version: version}, entryRow{}, nil, err
+	}
+	defer leave()
+	row, ok, err := m.underWay(ctx)
+	if err != nil {
+		return Entry{Version: version}, row, nil, err
+	}
+	if !ok || row.Version != version { // the background has brought it to its end
+		return Entry{Version: version, Active: true, Logged: true}, row, nil, nil
+	}
+	out, said, err := m.advance(ctx, row, keys)
+	return out, row, said, err
+}
+
+// advance brings an entry as far as it goes now. The caller has entered.
+func (m *Member) advance(ctx context.Context, row entryRow, keys UpdateKeys) (out Entry, list []said, err error) {
+	out.Version = row.Version
+	if row.step() < stepReady {
+		if row, err = m.commitEntry(ctx, row); err != nil {
+			return out, nil, err
+		}
+		if row, list, err = m.collect(ctx, row); err != nil || row.step() < stepReady {
+			return out, list, err
 		}
 	}
 	if row, err = m.activate(ctx, row); err != nil {
-		return out, err
+		return out, nil, err
 	}
 	out.Event, out.Active = row.Event, true
 	if err := m.settled(ctx, out.Event); err != nil {
-		return out, err
+		return out, nil, err
 	}
 	if s, _ := m.n.Rec.State(); s == recorder.Open {
 		if out.Index, err = m.n.Rec.WaitAppended(ctx, out.Event); err != nil {
-			return out, err
+			return out, nil, err
 		}
 		out.Logged = true
 	}
-	return out, m.finish(ctx, row, keys)
+	return out, nil, m.finish(ctx, row, keys)
 }
 
 // Pending is an entry of the own DID log that is not active.
 type Pending struct {
 	Version   string
-	Line      []byte        // its signed line, to be carried to witnesses by hand
+	Line      []byte        // its signed line, to be carried to witnesses by hand; nil while it may be abandoned
 	Committed envelope.Time // when its number was pinned; zero while it may be abandoned
 	Have      int           // distinct governing witnesses that signed it
 	Need      int           // of them; 0 where none governs
@@ -323,11 +400,13 @@ func (m *Member) Pending(ctx context.Context) (Pending, bool, error) {
 		return Pending{}, false, err
 	}
 	p := Pending{Version: row.Version, Committed: row.Since}
-	if p.Line, err = row.line(); err != nil {
-		return p, true, err
-	}
 	if row.step() >= stepReady {
 		return p, true, nil
+	}
+	if row.step() == stepCommitted {
+		if p.Line, err = row.line(); err != nil {
+			return p, true, err
+		}
 	}
 	v, err := m.votes(ctx, row)
 	if err != nil {

@@ -209,9 +209,9 @@ func TestI13OneOwnEntryPerNumberLeavesTheNode(t *testing.T) {
 		acme.pins = p
 		acme.tweak = func(c *Config) {
 			ask := c.Endorse
-			c.Endorse = func(ctx context.Context, d did.DID, line []byte) (int, []byte, error) {
+			c.Endorse = func(ctx context.Context, members []did.DID, line []byte) []Endorsement {
 				out.saw(line)
-				return ask(ctx, d, line)
+				return ask(ctx, members, line)
 			}
 		}
 		again := func() {
@@ -323,7 +323,7 @@ func (o *org) buildNext(ctx context.Context) (entryRow, error) {
 		return entryRow{}, err
 	}
 	row, err := o.build(ctx, o.authority(), o.update, o.clock.Now(), func(ctx context.Context, h didwebvh.History, s signing) ([]byte, error) {
-		r := s.request()
+		r := must(s.request())
 		r.Issuer = must(s.newKey())
 		return didwebvh.Rotate(ctx, h, r)
 	})

@@ -10,6 +10,7 @@ import (
 
 	"trustnode/attestation"
 	"trustnode/did"
+	"trustnode/did/didwebvh"
 	"trustnode/did/envelope"
 	"trustnode/did/keyring"
 	"trustnode/did/pins"
@@ -104,7 +105,7 @@ func (m *Member) announce(ctx context.Context, row entryRow) (entryRow, error) {
 	if err != nil {
 		return row, err
 	}
-	if row.Again, err = m.doubtful(ctx, row); err != nil {
+	if row.Reissue, err = m.doubtful(ctx, row); err != nil {
 		return row, err
 	}
 	err = m.n.DB.Update(ctx, func(tx store.Tx) error {
@@ -131,7 +132,7 @@ func (m *Member) newIssuer(ctx context.Context, row entryRow, added []string) (s
 		return "", err
 	}
 	for _, kid := range added {
-		if slices.Contains(row.Made, keys[kid]) {
+		if slices.Contains(row.NewKeys, keys[kid]) {
 			return kid, nil
 		}
 	}
@@ -162,9 +163,7 @@ func (m *Member) rotationOf(ctx context.Context, row entryRow) (attestation.KeyR
 		return attestation.KeyRotated{}, err
 	}
 	data := attestation.KeyRotated{Added: without(fresh, old), Did: m.n.Org, DidVersion: row.Version, Previous: before.ID, Reason: row.Reason, Retired: without(old, fresh)}
-	if row.Taint != nil {
-		data.TaintFrom = &row.Taint.From
-	}
+	data.TaintFrom = row.Taint
 	return data, nil
 }
 
@@ -208,7 +207,7 @@ func (m *Member) signAnew(ctx context.Context, row entryRow) error {
 	}
 	m.own.Lock()
 	defer m.own.Unlock()
-	return errors.Join(m.reissue(ctx, row.Again, at), m.renewBinding(ctx, at))
+	return errors.Join(m.reissue(ctx, row.Reissue, at), m.renewBinding(ctx, at))
 }
 
 // doubtful lists the own live agents that the thief of a key may have issued: whose
@@ -228,7 +227,7 @@ func (m *Member) doubtful(ctx context.Context, row entryRow) ([]issued, error) {
 	}
 	var out []issued
 	for _, a := range list {
-		if !a.Revoked && at.Before(a.NotAfter.Time()) && (a.Index == 0 || a.Index > row.Taint.From) {
+		if !a.Revoked && at.Before(a.NotAfter.Time()) && (a.Index == 0 || a.Index > *row.Taint) {
 			out = append(out, issued{a.Agent, a.Object})
 		}
 	}
@@ -260,7 +259,7 @@ func (m *Member) reissue(ctx context.Context, list []issued, at time.Time) error
 func (m *Member) endTainted(ctx context.Context, a self.AgentRow) error {
 	m.n.Log.WarnContext(ctx, "an agent has ended with the compromised key that issued it; its holder must ask for it anew", "agent", a.Name)
 	err := m.n.DB.Update(ctx, func(tx store.Tx) error {
-		_, err := m.putRevoked(tx, AgentRevokeInput{Agent: a.Agent.String(), Reason: "compromise"})
+		_, err := m.putRevoked(tx, AgentRevokeInput{Agent: a.Agent.String(), Reason: "key_compromise"})
 		return err
 	})
 	if err == nil {
@@ -269,7 +268,8 @@ func (m *Member) endTainted(ctx context.Context, a self.AgentRow) error {
 	return undrafted(err)
 }
 
-// deleteSpent deletes the update keys that an entry has shown: they can do nothing more.
+// deleteSpent deletes the update keys that an entry has shown, and all that were ever
+// committed to once the DID has ended: they can do nothing more.
 func (m *Member) deleteSpent(ctx context.Context, keys UpdateKeys) error {
 	h, err := m.n.Ring.History(ctx, m.n.Org)
 	if err != nil {
@@ -279,27 +279,38 @@ func (m *Member) deleteSpent(ctx context.Context, keys UpdateKeys) error {
 	if err != nil {
 		return err
 	}
-	for n := 1; n <= h.Len(); n++ {
-		v, _ := h.At(n)
-		for _, k := range v.Parameters.UpdateKeys {
-			if slices.Contains(list, k) {
-				if err := keys.Delete(ctx, k); err != nil {
-					return err
-				}
-			}
+	for _, k := range list {
+		if !spent(h, k) {
+			continue
+		}
+		if err := keys.Delete(ctx, k); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+func spent(h didwebvh.History, k did.PublicKey) bool {
+	for n := 1; n <= h.Len(); n++ {
+		v, _ := h.At(n)
+		if slices.Contains(v.Parameters.UpdateKeys, k) || h.Deactivated() && slices.Contains(v.Parameters.NextKeyHashes, didwebvh.KeyHash(k)) {
+			return true
+		}
+	}
+	return false
+}
+
 // finishEntry goes on, at a start, with an entry that needs nobody else any more.
 func (m *Member) finishEntry(ctx context.Context) error {
+	leave, err := m.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	row, ok, err := m.underWay(ctx)
 	if err != nil || !ok || row.step() == stepBuilt {
 		return err
 	}
-	m.entering.Lock()
-	defer m.entering.Unlock()
 	if row, err = m.count(ctx, row); err != nil || row.step() < stepReady {
 		return err
 	}

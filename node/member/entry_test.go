@@ -212,7 +212,7 @@ func TestWhatAWitnessSigns(t *testing.T) {
 	refused(vendor, acme.did, early, fault.Refused, "invalid")
 	refused(vendor, arbiter.did, one, fault.NotFound, "behind")
 	refused(vendor, stranger.did, one, fault.NotFound, "did_log")
-	refused(vendor, acme.did, acme.history().Head().Line, fault.Conflict, "held")
+	refused(vendor, acme.did, acme.history().Head().Line, fault.Refused, "held")
 	refused(acme, acme.did, one, fault.Refused, "not_listed")
 	if _, err := vendor.WitnessEntry(ctx, acme.did, one); err != nil {
 		t.Fatal(err)
@@ -255,23 +255,27 @@ func stops(ctx context.Context) []stop {
 		{"committed", func(o *org, row entryRow) error { _, err := commit(o, row); return err }},
 		{"witnessed", func(o *org, row entryRow) error {
 			row, err := commit(o, row)
-			if err == nil && o.reach != nil {
-				v := must(o.votes(ctx, row))
-				_, err = o.addProofs(ctx, row, proofsOf(o.askAll(ctx, row, v.missing)))
+			if err != nil {
+				return err
 			}
-			return err
+			for _, s := range must(o.askAll(ctx, row)) {
+				if row, err = o.addProofs(ctx, row, [][]byte{s.proof}); err != nil {
+					return err
+				}
+			}
+			return nil
 		}},
 		{"ready", func(o *org, row entryRow) error {
 			row, err := commit(o, row)
 			if err == nil {
-				_, err = o.collect(ctx, row, 0)
+				_, err = collected(o.collect(ctx, row))
 			}
 			return err
 		}},
 		{"pinned as the head", func(o *org, row entryRow) error { // its ring was about to store it
 			row, err := commit(o, row)
 			if err == nil {
-				row, err = o.collect(ctx, row, 0)
+				row, err = collected(o.collect(ctx, row))
 			}
 			if err == nil {
 				err = o.pins.Put(ctx, pins.Slot{Kind: pins.KindDID, Key: o.did.String(), N: must(entryNumber(row.Version))}, row.Version)
@@ -281,7 +285,7 @@ func stops(ctx context.Context) []stop {
 		{"taken", func(o *org, row entryRow) error {
 			row, err := commit(o, row)
 			if err == nil {
-				row, err = o.collect(ctx, row, 0)
+				row, err = collected(o.collect(ctx, row))
 			}
 			if err == nil {
 				_, err = o.node.Ring.Offer(ctx, o.did, append(must(row.line()), '\n'), must(b64.DecodeString(row.Witness)))
@@ -291,7 +295,7 @@ func stops(ctx context.Context) []stop {
 		{"announced", func(o *org, row entryRow) error {
 			row, err := commit(o, row)
 			if err == nil {
-				row, err = o.collect(ctx, row, 0)
+				row, err = collected(o.collect(ctx, row))
 			}
 			if err == nil {
 				_, err = o.activate(ctx, row)
@@ -329,7 +333,7 @@ func crashEntry(t *testing.T, s stop, witnesses bool) {
 	clock.turn(time.Minute)
 	a := acme.agent("research", "lend")
 	row, err := acme.build(ctx, acme.authority(), acme.update, clock.Now(), func(ctx context.Context, h didwebvh.History, s signing) ([]byte, error) {
-		r := s.request()
+		r := must(s.request())
 		r.Issuer = must(s.newKey())
 		return didwebvh.Rotate(ctx, h, r)
 	})
@@ -397,7 +401,7 @@ func TestAbandon(t *testing.T) {
 	refusedAs2(err, fault.NotFound)
 	before := len(must(acme.keys.List(ctx)))
 	row, err := acme.build(ctx, acme.authority(), acme.update, clock.Now(), func(ctx context.Context, h didwebvh.History, s signing) ([]byte, error) {
-		r := s.request()
+		r := must(s.request())
 		r.Issuer = must(s.newKey())
 		return didwebvh.Rotate(ctx, h, r)
 	})
@@ -472,7 +476,7 @@ func TestRoles(t *testing.T) {
 		{RotateInput{Role: RoleUpdate}, func(now didwebvh.Roles) bool { return now == was }},
 		{RotateInput{Role: RoleIssuer}, func(now didwebvh.Roles) bool { return now.Issuer != was.Issuer && now.Witness == was.Witness }},
 		{RotateInput{Role: RoleWitness}, func(now didwebvh.Roles) bool { return now.Issuer == was.Issuer && now.Witness != was.Witness }},
-		{RotateInput{Role: RoleGovernance, Governance: governance}, func(now didwebvh.Roles) bool { return now.Issuer == was.Issuer && now.Governance == governance }},
+		{RotateInput{Role: RoleGovernance, Governance: given(governance)}, func(now didwebvh.Roles) bool { return now.Issuer == was.Issuer && now.Governance == governance }},
 		{RotateInput{Role: RoleIssuer}, func(now didwebvh.Roles) bool { return now.Issuer != was.Issuer && now.Governance == governance }},
 	} {
 		clock.turn(time.Minute)
@@ -483,7 +487,7 @@ func TestRoles(t *testing.T) {
 		was = acme.roles()
 		acme.agent("a"+strings.Repeat("x", acme.history().Len()), "lend")
 	}
-	for _, in := range []RotateInput{{Role: "boss", Reason: "scheduled"}, {Role: RoleGovernance, Reason: "scheduled"}, {Role: RoleIssuer, Governance: governance, Reason: "scheduled"}} {
+	for _, in := range []RotateInput{{Role: "boss", Reason: "scheduled"}, {Role: RoleGovernance, Reason: "scheduled"}, {Role: RoleIssuer, Governance: given(governance), Reason: "scheduled"}} {
 		in.Authority = acme.authority()
 		if _, err := acme.Rotate(t.Context(), in); fault.Of(err) != fault.Invalid {
 			t.Errorf("%+v: %v", in, err)
@@ -742,5 +746,99 @@ func TestCompromiseEndsBindings(t *testing.T) {
 				t.Errorf("the one made after it: %v, %v", fresh, err)
 			}
 		})
+	}
+}
+
+// given is a governance key that is there already.
+func given(k did.PublicKey) func(context.Context) (did.PublicKey, error) {
+	return func(context.Context) (did.PublicKey, error) { return k, nil }
+}
+
+// collected is what collect came to; too few proofs are an error.
+func collected(row entryRow, _ []said, err error) (entryRow, error) {
+	if err == nil && row.step() < stepReady {
+		err = errors.New("too few witnesses")
+	}
+	return row, err
+}
+
+// TestALyingWitnessHoldsNothingUp: proofs that are none, and one honest witness.
+func TestALyingWitnessHoldsNothingUp(t *testing.T) {
+	clock := newDial()
+	acme, vendor, arbiter := witnessedTrio(t, clock)
+	ctx := t.Context()
+	for _, lie := range [][]byte{[]byte("{}"), []byte("not JSON"), bytes.Repeat([]byte("x"), 1<<16), must(didwebvh.SignWitness(ctx, key(t, vendor.keys), acme.history().Head().ID, clock.Now()))} {
+		clock.turn(time.Minute)
+		vendor.lies = lie
+		acme.rotate(RotateInput{Role: RoleUpdate})
+		acme.logTo2(arbiter)
+	}
+	arbiter.lies = []byte("{}")
+	clock.turn(time.Minute)
+	_, err := acme.Rotate(ctx, RotateInput{Authority: acme.authority(), Reason: "scheduled"})
+	refusedAs(t, err, fault.NeedsApproval, reasonWitnesses)
+	if !strings.Contains(err.Error(), "vendor.example sent a proof that is none") {
+		t.Error(err)
+	}
+}
+
+// TestProofsOfSeveralRounds: two witnesses are needed and never there at the same time.
+func TestProofsOfSeveralRounds(t *testing.T) {
+	clock := newDial()
+	acme, vendor, arbiter := witnessedTrio(t, clock)
+	ctx := t.Context()
+	clock.turn(time.Minute)
+	if _, err := acme.SetWitnesses(ctx, WitnessInput{Authority: acme.authority(), Threshold: 2}); err != nil {
+		t.Fatal(err)
+	}
+	acme.logTo2(vendor)
+	acme.logTo2(arbiter)
+	clock.turn(time.Minute)
+	meet(acme, vendor)
+	_, err := acme.Rotate(ctx, RotateInput{Authority: acme.authority(), Reason: "scheduled"})
+	refusedAs(t, err, fault.NeedsApproval, reasonWitnesses)
+	for _, there := range [][]*org{{acme}, {acme, arbiter}} {
+		meet(there...)
+		if err := acme.PushEntry(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, under, err := acme.Pending(ctx); under || err != nil {
+		t.Errorf("it still waits: %v", err)
+	}
+}
+
+// TestAProofGetsInWhileAnOperatorWaits: who carries a proof here does not wait for who
+// waits for it.
+func TestAProofGetsInWhileAnOperatorWaits(t *testing.T) {
+	clock := newDial()
+	acme, vendor, _ := witnessedTrio(t, clock)
+	ctx := t.Context()
+	meet(acme)
+	done := make(chan error, 1)
+	go func() {
+		a := acme.authority()
+		a.Wait = time.Hour
+		_, err := acme.Rotate(ctx, RotateInput{Authority: a, Reason: "scheduled"})
+		done <- err
+	}()
+	var p Pending
+	for end := time.Now().Add(20 * time.Second); p.Line == nil; {
+		if time.Now().After(end) {
+			t.Fatal("nothing is under way")
+		}
+		p, _, _ = acme.Pending(ctx)
+	}
+	proof := must(vendor.WitnessEntry(ctx, acme.did, p.Line))
+	if e, err := acme.ResumeEntry(ctx, nil, [][]byte{proof}, 0); err != nil || !e.Active {
+		t.Fatalf("%+v, %v", e, err)
+	}
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the operator waits on")
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"trustnode/did"
@@ -23,9 +22,17 @@ import (
 
 const reasonWitnesses = "witnesses"
 
-// Endorse asks a member's node to witness a line of the own DID log; gossip.Node.Endorse
-// is one. federation.ErrUnreachable, or self.ErrOffline.
-type Endorse func(ctx context.Context, d did.DID, line []byte) (status int, body []byte, err error)
+// Endorsement is what a member's node answered that was asked to witness a line:
+// as gossip.Node.Endorse returns it.
+type Endorsement struct {
+	Status int
+	Body   []byte
+	Err    error // federation.ErrUnreachable, self.ErrOffline
+}
+
+// Endorse asks nodes of members, all at once and each for at most a few seconds, to
+// witness a line of the own DID log. It answers in their order.
+type Endorse func(ctx context.Context, members []did.DID, line []byte) []Endorsement
 
 // votes is what the witnesses say of an entry under way.
 type votes struct {
@@ -93,102 +100,94 @@ func (m *Member) count(ctx context.Context, row entryRow) (entryRow, error) {
 	if err != nil || v.have < v.need {
 		return row, err
 	}
-	row.Witness, row.Witless = b64.EncodeToString(v.file), len(v.file) == 0
+	row.Witness, row.Unwitnessed = b64.EncodeToString(v.file), len(v.file) == 0
 	return row, m.keepEntry(ctx, row)
 }
 
-// Times of asking witnesses.
-const (
-	askWait  = 5 * time.Second // for one witness
-	askAgain = 2 * time.Second // between two rounds while an operator waits
-)
+// askAgain is the time between two rounds of asking while an operator waits.
+const askAgain = 2 * time.Second
 
-// collect asks witnesses until enough have signed, at least once and for as long as wait.
-func (m *Member) collect(ctx context.Context, row entryRow, wait time.Duration) (entryRow, error) {
-	for end := time.Now().Add(wait); ; {
-		row, err := m.count(ctx, row)
-		if err != nil || row.step() >= stepReady {
-			return row, err
-		}
-		v, err := m.votes(ctx, row)
-		if err != nil {
-			return row, err
-		}
-		said := m.askAll(ctx, row, v.missing)
-		if row, err = m.addProofs(ctx, row, proofsOf(said)); err != nil {
-			return row, err
-		}
-		if row, err = m.count(ctx, row); err != nil || row.step() >= stepReady {
-			return row, err
-		}
-		if time.Now().Add(askAgain).After(end) {
-			return row, m.waiting(ctx, row, said)
-		}
-		select {
-		case <-ctx.Done():
-			return row, ctx.Err()
-		case <-time.After(askAgain):
+// collect asks the witnesses whose proof is missing, once.
+func (m *Member) collect(ctx context.Context, row entryRow) (entryRow, []said, error) {
+	row, err := m.count(ctx, row)
+	if err != nil || row.step() >= stepReady {
+		return row, nil, err
+	}
+	list, err := m.askAll(ctx, row)
+	if err != nil {
+		return row, nil, err
+	}
+	var proofs [][]byte
+	for _, s := range list {
+		if s.proof != nil {
+			proofs = append(proofs, s.proof)
 		}
 	}
+	if len(proofs) > 0 {
+		if row, err = m.addProofs(ctx, row, proofs); err != nil {
+			return row, list, err
+		}
+	}
+	row, err = m.count(ctx, row)
+	return row, list, err
 }
 
 // said is the answer of one witness.
 type said struct {
-	org   did.DID
-	proof []byte // nil: none
+	proof []byte // that counts; nil: none
 	why   string // in words, where there is no proof
 }
 
-func proofsOf(list []said) (out [][]byte) {
-	for _, s := range list {
-		if s.proof != nil {
-			out = append(out, s.proof)
-		}
-	}
-	return out
-}
-
-// askAll asks all missing witnesses at once.
-func (m *Member) askAll(ctx context.Context, row entryRow, missing []witnessOf) []said {
+// askAll asks all witnesses whose proof is missing.
+func (m *Member) askAll(ctx context.Context, row entryRow) ([]said, error) {
 	line, err := row.line()
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	out := make([]said, len(missing))
-	var wg sync.WaitGroup
-	for i, w := range missing {
-		wg.Go(func() { out[i] = m.askOne(ctx, w, line) })
+	v, err := m.votes(ctx, row)
+	if err != nil {
+		return nil, err
 	}
-	wg.Wait()
-	return out
+	var out []said
+	var ask []did.DID
+	var keys []did.PublicKey
+	for _, w := range v.missing {
+		switch {
+		case w.org.IsZero():
+			out = append(out, said{why: w.key.Multikey() + " is no member's witness key"})
+		case m.cfg.Endorse == nil:
+			out = append(out, said{why: place(w.org) + " was not asked: no node runs"})
+		default:
+			ask, keys = append(ask, w.org), append(keys, w.key)
+		}
+	}
+	if len(ask) == 0 {
+		return out, nil
+	}
+	for i, e := range m.cfg.Endorse(ctx, ask, line) {
+		out = append(out, answered(ask[i], keys[i], row.Version, e))
+	}
+	return out, nil
 }
 
-func (m *Member) askOne(ctx context.Context, w witnessOf, line []byte) said {
-	s := said{org: w.org}
+// answered says what the answer of a witness comes to. A proof that does not count is no
+// error of the entry: one witness must not hold up what the others sign.
+func answered(org did.DID, key did.PublicKey, version string, e Endorsement) said {
 	switch {
-	case w.org.IsZero():
-		s.why = w.key.Multikey() + " is no member's witness key"
-		return s
-	case m.cfg.Endorse == nil:
-		s.why = place(w.org) + " was not asked: no node runs"
-		return s
+	case e.Err != nil:
+		return said{why: place(org) + " has not answered"}
+	case e.Status == http.StatusOK:
+		one := didwebvh.WitnessList{Keys: []did.PublicKey{key}, Threshold: 1}
+		if _, err := didwebvh.CheckWitnessProof(one, version, e.Body); err != nil {
+			return said{why: place(org) + " sent a proof that is none"}
+		}
+		return said{proof: e.Body}
+	case e.Status == http.StatusNotFound:
+		return said{why: place(org) + " does not hold the entry before yet"}
+	case e.Status == http.StatusConflict:
+		return said{why: fmt.Sprintf("%s has witnessed another entry of that number: %.80q", place(org), e.Body)}
 	}
-	ctx, cancel := context.WithTimeout(ctx, askWait)
-	defer cancel()
-	status, body, err := m.cfg.Endorse(ctx, w.org, line)
-	switch {
-	case err != nil:
-		s.why = place(w.org) + " has not answered"
-	case status == http.StatusOK:
-		s.proof = body
-	case status == http.StatusNotFound:
-		s.why = place(w.org) + " does not hold the entry before yet"
-	case status == http.StatusConflict:
-		s.why = fmt.Sprintf("%s has signed another entry of that number: %.80q", place(w.org), body)
-	default:
-		s.why = fmt.Sprintf("%s refuses: %.80q", place(w.org), body)
-	}
-	return s
+	return said{why: fmt.Sprintf("%s refuses: %.80q", place(org), e.Body)}
 }
 
 // waiting is the refusal of an entry that lacks witnesses.
@@ -209,15 +208,12 @@ func (m *Member) waiting(ctx context.Context, row entryRow, list []said) error {
 	}
 	since := at.Sub(row.Since.Time()).Truncate(time.Second)
 	return fault.New(fault.NeedsApproval, reasonWitnesses, "waiting for witness proofs of entry %s: %d of %d (%s; asked for %s)", row.Version, v.have, v.need, strings.Join(why, "; "), since).
-		WithHint("the node asks on by itself; trustnode did rotate --resume asks now, or carry the file: did witness request, did witness sign")
+		WithHint("the node asks on by itself; trustnode did rotate --resume asks now, or carry the file: trustnode did witness request, trustnode did witness sign")
 }
 
 // addProofs keeps witness proofs that count for the entry under way. One that does not is
 // refused, lest its carrier believe that it helped.
 func (m *Member) addProofs(ctx context.Context, row entryRow, proofs [][]byte) (entryRow, error) {
-	if len(proofs) == 0 {
-		return row, nil
-	}
 	line, err := row.line()
 	if err != nil {
 		return row, err
@@ -232,13 +228,29 @@ func (m *Member) addProofs(ctx context.Context, row entryRow, proofs [][]byte) (
 	}
 	for _, p := range proofs {
 		if _, err := didwebvh.CheckWitnessProof(list, row.Version, p); err != nil {
-			return row, fault.Wrap(fault.Invalid, "proof", err).WithHint("a proof is for one entry and from one of its witnesses: did witness sign FILE makes it")
+			return row, fault.Wrap(fault.Invalid, "proof", err).WithHint("a proof is for one entry and from one of its witnesses: trustnode did witness sign FILE makes it")
 		}
 		if text := string(p); !slices.Contains(row.Proofs, text) {
 			row.Proofs = append(row.Proofs, text)
 		}
 	}
 	return row, m.keepEntry(ctx, row)
+}
+
+// Witnessed is the refusal of a second entry of one number. It names the one that this
+// node has witnessed; two of them signed by one organization are evidence of a fork.
+type Witnessed struct {
+	DID     did.DID
+	Version string // versionId that was witnessed
+	Later   bool   // of a higher number: the number asked for is closed
+}
+
+// Error implements error.
+func (e *Witnessed) Error() string {
+	if e.Later {
+		return fmt.Sprintf("entry %s of %s was witnessed here, a lower number is closed", e.Version, place(e.DID))
+	}
+	return fmt.Sprintf("entry %s of %s was witnessed here, and no other of that number will be", e.Version, place(e.DID))
 }
 
 // WitnessEntry witnesses a line as the next one of a member's DID log, at the request of
@@ -308,7 +320,7 @@ func follows(h didwebvh.History, d did.DID, line []byte) error {
 			WithHint("what lies between may come by the next sync; then ask again")
 	}
 	if v, ok := h.ByID(id); ok && bytes.Equal(v.Line, line) {
-		return fault.New(fault.Conflict, "held", "entry %s of %s is held here already", v.ID, place(d))
+		return fault.New(fault.Refused, "held", "entry %s of %s is held here already: it needs no proof any more", v.ID, place(d))
 	}
 	return nil
 }
@@ -327,17 +339,16 @@ func (m *Member) governs(ctx context.Context, h didwebvh.History, line []byte) (
 	return nil, fault.New(fault.Refused, "not_listed", "no witness key of this organization governs that entry")
 }
 
-// witnessed refuses a second entry of one number. Two of them signed by one organization
-// are evidence of a fork, so the log of the node keeps both names.
+// witnessed sorts what the pins say.
 func (m *Member) witnessed(ctx context.Context, d did.DID, err error) error {
 	var t *pins.Taken
 	var b *pins.Below
 	switch {
 	case errors.As(err, &t):
 		m.n.Log.WarnContext(ctx, "a second entry of one number was to be witnessed", "did", d.String(), "number", t.Slot.N, "witnessed", t.Value)
-		return fault.New(fault.Conflict, "witnessed", "entry %s of %s was witnessed here, and no other of that number will be", t.Value, place(d))
+		return fault.Wrap(fault.Conflict, "witnessed", &Witnessed{DID: d, Version: t.Value})
 	case errors.As(err, &b):
-		return fault.New(fault.Conflict, "witnessed", "entry %s of %s was witnessed here, a lower number is closed", b.Value, place(d))
+		return fault.Wrap(fault.Conflict, "witnessed", &Witnessed{DID: d, Version: b.Value, Later: true})
 	}
 	return err
 }

@@ -60,6 +60,7 @@ type org struct {
 	recovery     envelope.Signer
 
 	reach map[did.DID]*org // whose node answers
+	lies  []byte           // what this node says as a witness, instead of a proof
 	*Member
 	node   *self.Node
 	events *store.Events
@@ -178,22 +179,34 @@ func (o *org) witnessSigner(ctx context.Context, k did.PublicKey) (envelope.Sign
 	return o.keys.Signer(ctx, k)
 }
 
-// endorse asks the node of another organization, as gossip does.
-func (o *org) endorse(ctx context.Context, d did.DID, line []byte) (int, []byte, error) {
+// endorse asks the nodes of other organizations, as the daemon does through gossip.
+func (o *org) endorse(ctx context.Context, members []did.DID, line []byte) []Endorsement {
+	var out []Endorsement
+	for _, d := range members {
+		out = append(out, o.endorseOne(ctx, d, line))
+	}
+	return out
+}
+
+func (o *org) endorseOne(ctx context.Context, d did.DID, line []byte) Endorsement {
 	to := o.reach[d]
 	if to == nil {
-		return 0, nil, federation.ErrUnreachable
+		return Endorsement{Err: federation.ErrUnreachable}
+	}
+	if to.lies != nil {
+		return Endorsement{Status: 200, Body: to.lies}
 	}
 	proof, err := to.WitnessEntry(ctx, o.did, line)
+	var other *Witnessed
 	switch code := fault.Of(err); {
 	case err == nil:
-		return 200, proof, nil
+		return Endorsement{Status: 200, Body: proof}
+	case errors.As(err, &other):
+		return Endorsement{Status: 409, Body: []byte(other.Version)}
 	case code == fault.NotFound:
-		return 404, []byte("behind"), nil
-	case code == fault.Conflict:
-		return 409, []byte("witnessed"), nil
+		return Endorsement{Status: 404, Body: []byte("behind")}
 	}
-	return 403, []byte("refused"), nil
+	return Endorsement{Status: 403, Body: []byte("refused")}
 }
 
 func (o *org) size(d did.DID) uint64 {

@@ -67,7 +67,7 @@ type Member struct {
 	// key, version and numbers of one object fit each other. It is taken before mu.
 	own sync.Mutex
 	// entering is held while an entry of the own DID log moves on. Taken before own.
-	entering sync.Mutex
+	entering chan struct{} // of one place
 	// projecting is held while events are brought into the state. Taken before own.
 	projecting sync.Mutex
 
@@ -116,7 +116,7 @@ func New(ctx context.Context, n *self.Node, cfg Config) (*Member, error) {
 		cfg.Resumed = func() {}
 	}
 	m := &Member{n: n, cfg: cfg, listen: slices.Clone(cfg.Listen), bindings: map[did.DID]bound{}, beacons: map[did.DID]heard{},
-		recovery: newRecovery(), asked: map[did.DID]envelope.ID{}, refused: map[string]uint64{}, pulse: make(chan struct{})}
+		recovery: newRecovery(), asked: map[did.DID]envelope.ID{}, refused: map[string]uint64{}, entering: make(chan struct{}, 1), pulse: make(chan struct{})}
 	if err := m.load(ctx); err != nil {
 		return nil, err
 	}

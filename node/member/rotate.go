@@ -2,6 +2,7 @@ package member
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"trustnode/did"
@@ -17,8 +18,10 @@ type RotateInput struct {
 	Reason string // scheduled, compromise or lost
 	// TaintFrom is the last log index that is surely the organization's; compromise only.
 	TaintFrom *uint64
-	// Governance is the new governance key; for that role alone.
-	Governance did.PublicKey
+	// Governance makes the new governance key, for that role alone, once nothing else is
+	// wrong; Ungovern deletes it where the entry is not made.
+	Governance func(ctx context.Context) (did.PublicKey, error)
+	Ungovern   func(ctx context.Context, k did.PublicKey) error
 }
 
 // Role names the key that a rotation replaces.
@@ -32,56 +35,74 @@ const (
 	RoleUpdate     Role = "update"     // nothing else changes
 )
 
-func (in RotateInput) check() error {
+// check refuses what no entry is to say. size is that of the own log.
+func (in RotateInput) check(size uint64) error {
 	switch in.Role {
 	case RoleIssuer, RoleGovernance, RoleWitness, RoleUpdate:
 	default:
-		return fault.New(fault.Invalid, "role", "role %.40q is none of issuer, governance, witness, update", in.Role)
+		return fault.New(fault.Invalid, "role", "role %.40q is none of issuer, governance, witness, update", in.Role).WithHint("trustnode did rotate --role ROLE; without it the issuer key is replaced")
 	}
-	if (in.Role == RoleGovernance) == in.Governance.IsZero() {
+	if (in.Role == RoleGovernance) != (in.Governance != nil) {
 		return fault.New(fault.Invalid, "role", "a new governance key goes with that role, and only with it").
-			WithHint("did rotate --role governance --governance-keys DIR")
+			WithHint("trustnode did rotate --role governance --governance-keys DIR")
 	}
 	switch in.Reason {
 	case "scheduled", "lost":
 		if in.TaintFrom != nil {
-			return fault.New(fault.Invalid, "taint", "a taint goes with a compromise alone")
+			return fault.New(fault.Invalid, "taint", "a taint goes with a compromise alone").WithHint("trustnode did rotate --reason compromise --taint-from INDEX")
 		}
 	case "compromise":
 	default:
-		return fault.New(fault.Invalid, "reason", "reason %.40q is none of scheduled, compromise, lost", in.Reason)
+		return fault.New(fault.Invalid, "reason", "reason %.40q is none of scheduled, compromise, lost", in.Reason).WithHint("scheduled, if nothing has happened")
+	}
+	if in.TaintFrom != nil && *in.TaintFrom >= size {
+		return fault.New(fault.Invalid, "taint", "the own log has %d entries, index %d is none of them", size, *in.TaintFrom).
+			WithHint("the index is that of the last event that is surely yours: trustnode event list --org self --any")
 	}
 	return nil
 }
 
-// Rotate replaces a key of the organization by one entry of its DID log.
+// Rotate replaces a key of the organization by one entry of its DID log. Errors: invalid
+// role, reason, taint, recovery or key_reused; refused update_key or recovery_key, and by
+// the node's state; conflict under_way while another entry is; needs_approval witnesses
+// while it waits for them, when the entry goes on by itself.
 func (m *Member) Rotate(ctx context.Context, in RotateInput) (Entry, error) {
 	if in.Role == "" {
 		in.Role = RoleIssuer
 	}
-	if err := in.check(); err != nil {
+	if err := in.check(m.cfg.Size(m.n.Org)); err != nil {
 		return Entry{}, err
 	}
-	return m.nextEntry(ctx, in.Authority, in.Reason, in.TaintFrom, func(ctx context.Context, h didwebvh.History, s signing) ([]byte, error) {
-		r := s.request()
-		var err error
-		switch in.Role {
-		case RoleIssuer:
-			r.Issuer, err = s.newKey()
-		case RoleWitness:
-			r.WitnessKey, err = s.newKey()
-		case RoleGovernance:
-			r.Governance = in.Governance
-		}
-		if err != nil {
-			return nil, err
-		}
-		return didwebvh.Rotate(ctx, h, r)
-	})
+	return m.nextEntry(ctx, in.Authority, in.Reason, in.TaintFrom, in.compose)
 }
 
-func (s signing) request() didwebvh.RotateRequest {
-	return didwebvh.RotateRequest{Update: s.update, Next: s.next, Recovery: s.recovery, At: s.at}
+// compose is the draft of a rotation.
+func (in RotateInput) compose(ctx context.Context, h didwebvh.History, s signing) (line []byte, err error) {
+	r, err := s.request()
+	if err != nil {
+		return nil, err
+	}
+	switch in.Role {
+	case RoleIssuer:
+		r.Issuer, err = s.newKey()
+	case RoleWitness:
+		r.WitnessKey, err = s.newKey()
+	case RoleGovernance:
+		r.Governance, err = in.Governance(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	line, err = didwebvh.Rotate(ctx, h, r)
+	if err != nil && in.Role == RoleGovernance {
+		err = errors.Join(err, in.Ungovern(ctx, r.Governance))
+	}
+	return line, err
+}
+
+func (s signing) request() (didwebvh.RotateRequest, error) {
+	next, err := s.nextKey()
+	return didwebvh.RotateRequest{Update: s.update, Next: next, Recovery: s.recovery, At: s.at}, err
 }
 
 // WitnessInput asks for an entry that names witnesses.
@@ -102,7 +123,10 @@ func (m *Member) SetWitnesses(ctx context.Context, in WitnessInput) (Entry, erro
 		return Entry{}, err
 	}
 	return m.nextEntry(ctx, in.Authority, "scheduled", nil, func(ctx context.Context, h didwebvh.History, s signing) ([]byte, error) {
-		r := s.request()
+		r, err := s.request()
+		if err != nil {
+			return nil, err
+		}
 		r.Witness = &list
 		return didwebvh.Rotate(ctx, h, r)
 	})
@@ -116,27 +140,37 @@ func (m *Member) witnessList(ctx context.Context, in WitnessInput) (didwebvh.Wit
 	if err != nil {
 		return didwebvh.WitnessList{}, err
 	}
-	var all []didwebvh.Candidate
-	for _, r := range m.others() {
-		if len(in.Members) > 0 && !slices.Contains(in.Members, r.DID) {
-			continue
-		}
-		if keys := recorder.RingOf(m.n.Ring).Witness(ctx, r.DID); len(keys) > 0 {
-			all = append(all, didwebvh.Candidate{DID: r.DID, Key: keys[0]})
-		}
-	}
-	if len(all) == 0 || len(all) < len(in.Members) {
-		return didwebvh.WitnessList{}, fault.New(fault.Invalid, "witnesses", "%d of the members named can witness", len(all)).
-			WithHint("a witness is another active member whose DID document names a witness key; trustnode fed status lists the members")
-	}
+	can := m.canWitness(ctx)
 	if len(in.Members) == 0 {
-		return in.threshold(didwebvh.DefaultWitnesses(h.SCID(), all))
+		if len(can) == 0 {
+			return didwebvh.WitnessList{}, fault.New(fault.Invalid, "witnesses", "no other active member can witness").
+				WithHint("a witness is a partner whose DID document names a witness key; trustnode fed status lists the members")
+		}
+		return in.threshold(didwebvh.DefaultWitnesses(h.SCID(), can))
 	}
-	list := didwebvh.WitnessList{Threshold: (len(all) + 1) / 2}
-	for _, c := range all {
-		list.Keys = append(list.Keys, c.Key)
+	var list didwebvh.WitnessList
+	for _, d := range in.Members {
+		i := slices.IndexFunc(can, func(c didwebvh.Candidate) bool { return c.DID == d })
+		if i < 0 {
+			return list, fault.New(fault.Invalid, "witnesses", "%s cannot witness: it is no other active member with a witness key", place(d)).
+				WithHint("trustnode fed status lists the members")
+		}
+		if !slices.Contains(list.Keys, can[i].Key) {
+			list.Keys = append(list.Keys, can[i].Key)
+		}
 	}
+	list.Threshold = (len(list.Keys) + 1) / 2
 	return in.threshold(list)
+}
+
+// canWitness are the other active members with a witness key.
+func (m *Member) canWitness(ctx context.Context) (out []didwebvh.Candidate) {
+	for _, r := range m.others() {
+		if keys := recorder.RingOf(m.n.Ring).Witness(ctx, r.DID); len(keys) > 0 {
+			out = append(out, didwebvh.Candidate{DID: r.DID, Key: keys[0]})
+		}
+	}
+	return out
 }
 
 func (in WitnessInput) threshold(list didwebvh.WitnessList) (didwebvh.WitnessList, error) {
@@ -161,12 +195,18 @@ type MoveInput struct {
 // go on to name the organization by the DID in the charter.
 func (m *Member) Move(ctx context.Context, in MoveInput) (Entry, error) {
 	return m.nextEntry(ctx, in.Authority, "scheduled", nil, func(ctx context.Context, h didwebvh.History, s signing) ([]byte, error) {
-		return didwebvh.Move(ctx, h, didwebvh.MoveRequest{Update: s.update, Next: s.next, Recovery: s.recovery, Domain: in.Domain, Services: in.Services, At: s.at})
+		next, err := s.nextKey()
+		if err != nil {
+			return nil, err
+		}
+		return didwebvh.Move(ctx, h, didwebvh.MoveRequest{Update: s.update, Next: next, Recovery: s.recovery, Domain: in.Domain, Services: in.Services, At: s.at})
 	})
 }
 
 // Deactivate ends the own DID for good: its key.rotated is the last event of the own log.
+// The recovery key signs it as well, and needs none in its place. Errors as for Rotate.
 func (m *Member) Deactivate(ctx context.Context, a Authority) (Entry, error) {
+	a.last = true
 	return m.nextEntry(ctx, a, "scheduled", nil, func(ctx context.Context, h didwebvh.History, s signing) ([]byte, error) {
 		return didwebvh.Deactivate(ctx, h, didwebvh.DeactivateRequest{Update: s.update, At: s.at})
 	})

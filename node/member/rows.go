@@ -62,18 +62,18 @@ type cursorRow struct {
 
 // entryRow is an entry of the own DID log that is built and not yet everywhere.
 type entryRow struct {
-	Again   []issued        `json:"again,omitempty"` // own agents to be issued anew, after a compromise
-	Event   envelope.ID     `json:"event,omitempty"` // key.rotated, once it is drafted
-	Line    string          `json:"line"`            // base64url of the signed log line
-	Made    []did.PublicKey `json:"made,omitempty"`  // keys made for it in the node's own store
-	Next    did.PublicKey   `json:"next,omitempty"`  // update key it commits to
-	Proofs  []string        `json:"proofs,omitempty"`
-	Reason  string          `json:"reason"`
-	Since   envelope.Time   `json:"since,omitempty"` // when it was committed
-	Taint   *tInt           `json:"taint,omitempty"`
-	Version string          `json:"version"`
-	Witness string          `json:"witness,omitempty"` // base64url of the witness file, once its proofs suffice
-	Witless bool            `json:"witless,omitempty"` // no witness governs it
+	Event       envelope.ID     `json:"event,omitempty"`       // key.rotated, once it is drafted
+	Line        string          `json:"line"`                  // base64url of the signed log line
+	NewKeys     []did.PublicKey `json:"new_keys,omitempty"`    // made for it in the node's own store
+	Next        did.PublicKey   `json:"next,omitempty"`        // update key it commits to
+	Proofs      []string        `json:"proofs,omitempty"`      // of witnesses, as JSON texts
+	Reason      string          `json:"reason"`                // of key.rotated
+	Reissue     []issued        `json:"reissue,omitempty"`     // own agents to be issued anew, after a compromise
+	Since       envelope.Time   `json:"since,omitempty"`       // when it was committed
+	Taint       *uint64         `json:"taint,omitempty"`       // last index that is surely the organization's
+	Unwitnessed bool            `json:"unwitnessed,omitempty"` // nobody has to witness it
+	Version     string          `json:"version"`
+	Witness     string          `json:"witness,omitempty"` // base64url of the witness file, once its proofs suffice
 }
 
 // issued names an agent object.
@@ -96,17 +96,12 @@ func (r entryRow) step() step {
 	switch {
 	case !r.Event.IsZero():
 		return stepActive
-	case r.Witness != "" || r.Witless && !r.Since.IsZero():
+	case r.Witness != "" || r.Unwitnessed:
 		return stepReady
 	case !r.Since.IsZero():
 		return stepCommitted
 	}
 	return stepBuilt
-}
-
-// tInt holds an index that may be zero.
-type tInt struct {
-	From uint64 `json:"from"`
 }
 
 func charterKey(seq uint64) string        { return fmt.Sprintf("%s%020d", keyCharter, seq) }

@@ -10,6 +10,7 @@ import (
 	"trustnode/attestation/history"
 	"trustnode/did"
 	"trustnode/did/didkey"
+	"trustnode/did/didwebvh"
 	"trustnode/did/keyring"
 )
 
@@ -96,33 +97,14 @@ func (r ring) Known(ctx context.Context, d did.DID) ([]string, error) {
 	return out, nil
 }
 
-const witnessService = "TrustnodeWitness"
-
-// Witness implements Ring: the did:key of the witness service of the newest
-// document.
+// Witness implements Ring: the key of the witness service of the newest document.
 func (r ring) Witness(ctx context.Context, d did.DID) []did.PublicKey {
 	doc, err := r.k.Document(ctx, d)
 	if err != nil {
 		return nil
 	}
-	var out []did.PublicKey
-	for _, s := range doc.Services() {
-		if !slices.Contains(s.Types, witnessService) {
-			continue
-		}
-		for _, at := range s.Endpoints {
-			if k, err := witnessKey(at); err == nil {
-				out = append(out, k)
-			}
-		}
+	if k := didwebvh.RolesOf(doc).Witness; !k.IsZero() {
+		return []did.PublicKey{k}
 	}
-	return out
-}
-
-func witnessKey(endpoint string) (did.PublicKey, error) {
-	w, err := did.Parse(endpoint)
-	if err != nil {
-		return did.PublicKey{}, err
-	}
-	return didkey.Key(w)
+	return nil
 }
