@@ -38,7 +38,7 @@ var layers = [][]string{
 	{"node/memory", "node/recorder", "node/library"},
 	{"node/casefile"},
 	{"node/self"},
-	{"node/member", "node/lender", "node/client", "node/party", "node/oracle"},
+	{"node/member", "node/lender", "node/client", "node/party", "node/oracle", "node/resolver"},
 	{"node/httpapi"},
 	{"node/daemon"},
 	{"testnet"},
