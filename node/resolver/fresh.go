@@ -134,19 +134,22 @@ func (r *Resolver) refresh(ctx context.Context, d did.DID) (*did.Evidence, *did.
 		}
 		return host, nil
 	}
+	var changed *keyring.Changed
+	if errors.As(err, &changed) {
+		return host, nil // it is set aside, and every answer warns of it from now on
+	}
 	if !isVersion(err) {
 		host.Version = ""
 	}
 	return host, &did.Warning{Where: name.String(), What: "what its host serves is refused: " + err.Error()}
 }
 
-// isVersion reports whether what was refused is a version of the DID at all: older,
-// another or changed, rather than bytes that do not verify.
+// isVersion reports whether what was refused is a version of the DID at all: older or
+// another, rather than bytes that do not verify.
 func isVersion(err error) bool {
 	var back *keyring.Rollback
 	var fork *keyring.Fork
-	var changed *keyring.Changed
-	return errors.As(err, &back) || errors.As(err, &fork) || errors.As(err, &changed) || errors.Is(err, keyring.ErrVersions)
+	return errors.As(err, &back) || errors.As(err, &fork) || errors.Is(err, keyring.ErrVersions)
 }
 
 // nameOf is the name that the newest version held of d has: after a move the host of the

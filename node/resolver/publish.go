@@ -22,9 +22,9 @@ const (
 )
 
 // Published is what the web server of the own DID serves: all from one verified history,
-// so the witness file has the proofs of every entry in the log. Of any two, taken one
-// after the other, the later is at least as new: who reads the log first never lacks a
-// proof.
+// so the witness file has the proofs of every entry in the log, and of the log before the
+// newest entry. Who reads the log first so never lacks a proof, also if an entry came
+// before he read the other file.
 type Published struct {
 	DID     did.DID
 	Version string // versionId of the head
