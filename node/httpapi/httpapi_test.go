@@ -102,6 +102,7 @@ var operations = map[string]struct {
 	"didAbandon":       {route{"POST", "/api/v1/entry/abandon"}, true},
 	"didWitnessSign":   {route{"POST", "/api/v1/witness"}, true},
 	"didAcceptHead":    {route{"POST", "/api/v1/identities/accept"}, true},
+	"didHost":          {route{"GET", "/api/v1/identities/host"}, true},
 	"didHostCheck":     {route{"POST", "/api/v1/identities/host-check"}, true},
 	"memoryAdd":        {route{"POST", "/api/v1/memory"}, true},
 	"memoryList":       {route{"GET", "/api/v1/memory"}, true},

@@ -135,7 +135,23 @@ type HostCheck struct {
 	Files []HostFile `json:"files"`
 }
 
+// HostPlace says where the files of the own DID have to be reached.
+type HostPlace struct {
+	ID   string `json:"id" doc:"versionId of the head here"`
+	DID  string `json:"did"`
+	Base string `json:"base" doc:"URL of the folder of the files"`
+}
+
 func (s *server) resolveRoutes(api huma.API) {
+	s.route(api, http.MethodGet, "/api/v1/identities/host", "didHost", "Where the files of the own DID have to be reached", http.StatusOK, func(op huma.Operation) {
+		huma.Register(api, op, func(ctx context.Context, _ *struct{}) (*struct{ Body HostPlace }, error) {
+			p, err := s.Resolver.Published(ctx)
+			if err != nil {
+				return nil, s.refuse(err)
+			}
+			return &struct{ Body HostPlace }{HostPlace{ID: p.Version, DID: p.DID.String(), Base: p.URLOf("")}}, nil
+		})
+	})
 	s.route(api, http.MethodPost, "/api/v1/identities/accept", "didAcceptHead", "Decide for one version of a forked or changed DID", http.StatusOK, func(op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *struct{ Body HeadAccept }) (*struct{ Body HeadAccepted }, error) {
 			d, err := did.Parse(in.Body.DID)

@@ -28,8 +28,8 @@ import (
 
 // Start is when the first entries are made, Now the present.
 var (
-	Start = time.Date(2026, 12, 1, 10, 0, 0, 0, time.UTC)
-	Now   = time.Date(2026, 12, 20, 12, 0, 0, 0, time.UTC)
+	Start = time.Date(2025, 12, 1, 10, 0, 0, 0, time.UTC)
+	Now   = time.Date(2025, 12, 20, 12, 0, 0, 0, time.UTC)
 )
 
 // Key is the key of a role of an organization in one version, the same each time.
