@@ -288,16 +288,19 @@ func known(d did.DID, m metadata) []string {
 	_, pinned := m.step("pin")
 	var out []string
 	for _, e := range m.Trust.Evidence {
-		if w := stepWords(d, e, pinned); w != "" {
+		if w := stepWords(d, e, pinned, m.Trust.State == did.Deactivated.String()); w != "" {
 			out = append(out, w)
 		}
 	}
 	return out
 }
 
-func stepWords(d did.DID, e evidence, pinned bool) string {
+func stepWords(d did.DID, e evidence, pinned, ended bool) string {
 	switch e.Step {
 	case "key":
+		if ended {
+			return "entry " + e.Version + " ended it; it and all before it are signed and chained"
+		}
 		if d.Method() == didweb.Method {
 			return "document " + e.Version + " lists these keys"
 		}

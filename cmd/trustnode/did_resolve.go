@@ -336,8 +336,11 @@ func ended(text string, m metadata) error {
 		return &failedError{exitRefused, bare(text) + " is deactivated: its controller ended it", "what it signed before still verifies; an earlier version: did resolve '" + bare(text) + "?versionNumber=1'"}
 	}
 	host, asked := m.step(resolver.StepHost)
-	head, _ := m.step("head")
-	if !asked || host.Version == head.Version || len(m.Trust.Warnings) == 0 {
+	newest := m.Trust.Version // a did:web that is not held has no other
+	if head, ok := m.step("head"); ok {
+		newest = head.Version
+	}
+	if !asked || host.Version == newest || len(m.Trust.Warnings) == 0 {
 		return nil
 	}
 	said := m.Trust.Warnings[len(m.Trust.Warnings)-1].What
