@@ -321,7 +321,7 @@ func TestHostCheckByHTTP(t *testing.T) {
 	}
 }
 
-// The metrics of DIDs are there from the start, and no series is named by a stranger.
+// The metrics of DIDs are there from the start.
 func TestDIDMetrics(t *testing.T) {
 	d := open(t)
 	r := httptest.NewRequest("GET", "/metrics", nil)

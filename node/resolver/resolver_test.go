@@ -2,6 +2,7 @@ package resolver_test
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -183,23 +184,32 @@ func FuzzEndpoint(f *testing.F) {
 	})
 }
 
+// BenchmarkStored is the endpoint over loopback, and the floor: a handler that answers the
+// same bytes.
 func BenchmarkStored(b *testing.B) {
 	n := NewNode(b, NewOrg(b, "acme"))
 	h := resolution.Handler(n.Service(false))
-	serve := func(b *testing.B, h http.Handler) {
-		for b.Loop() {
-			w := httptest.NewRecorder()
-			h.ServeHTTP(w, httptest.NewRequest("GET", resolution.Endpoint+n.Org.String(), nil))
-			if w.Code != 200 {
-				b.Fatal(w.Code)
-			}
-		}
-	}
-	b.Run("resolved", func(b *testing.B) { serve(b, h) })
+	path := resolution.Endpoint + n.Org.String()
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest("GET", resolution.Endpoint+n.Org.String(), nil))
+	h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
 	body := w.Body.Bytes()
-	b.Run("constant", func(b *testing.B) {
-		serve(b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write(body) }))
-	})
+	for name, h := range map[string]http.Handler{"resolved": h, "constant": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", resolution.MediaResult)
+		_, _ = w.Write(body)
+	})} {
+		b.Run(name, func(b *testing.B) {
+			s := httptest.NewServer(h)
+			defer s.Close()
+			for b.Loop() {
+				res, err := s.Client().Get(s.URL + path)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if got, err := io.Copy(io.Discard, res.Body); err != nil || got != int64(len(body)) || res.StatusCode != 200 {
+					b.Fatal(res.Status, got, err)
+				}
+				res.Body.Close()
+			}
+		})
+	}
 }
