@@ -93,7 +93,7 @@ type Resolution struct {
 // Evidence is one step of the chain from a signature to what this node holds on its own authority. Fields that a step
 // does not have are empty.
 type Evidence struct {
-	Step    string // "signature", "agent", "key", "head", "pin"
+	Step    string // "signature", "agent", "key", "head", "pin", "host"
 	Kid     string // fragment of the verification method
 	ID      string // of a signed object
 	Version string // of a DID document

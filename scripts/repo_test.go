@@ -39,7 +39,7 @@ var layers = [][]string{
 	{"node/casefile"},
 	{"node/verifier"},
 	{"node/self"},
-	{"node/member", "node/lender", "node/client", "node/party", "node/oracle"},
+	{"node/member", "node/lender", "node/client", "node/party", "node/oracle", "node/resolver"},
 	{"node/httpapi"},
 	{"node/daemon"},
 	{"testnet"},

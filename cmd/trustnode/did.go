@@ -17,6 +17,9 @@ import (
 
 func didCommand(s *streams) *cli.Command {
 	return &cli.Command{Name: "did", Usage: "identities: who an organization is, and by which keys", Subcommands: []*cli.Command{
+		didResolveCommand(s),
+		didHostCommand(s),
+		didCreateCommand(s),
 		{Name: "show", Usage: "show an organization's DID: state, keys, fingerprint", ArgsUsage: "[DID]", Action: func(c *cli.Context) error { return didShow(c, s) }},
 		{Name: "rotate", Usage: "replace a key of this organization", Flags: append(authorityFlags(),
 			&cli.StringFlag{Name: "role", Usage: "`KEY` to replace: issuer, governance, witness or update", Value: "issuer"},

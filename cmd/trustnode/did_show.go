@@ -40,8 +40,8 @@ func standingOf(d httpapi.Identity) error {
 		WithHint("the charter decides, or you do once you know by another way which one is theirs: trustnode did resolve --accept-head VERSION --reason TEXT %s", d.DID)
 }
 
-// stateWords says what the state of a held DID means.
-var stateWords = map[string]string{
+// heldWords says what the state of a held DID means.
+var heldWords = map[string]string{
 	"held":        "verified here, and nothing contradicts it",
 	"frozen":      "two different continuations are signed; nothing newer than their common part is accepted",
 	"deactivated": "ended by its owner for good; what it signed before still verifies",
@@ -55,7 +55,7 @@ func printIdentity(w writer, d httpapi.Identity, now time.Time) {
 	for _, n := range d.Names {
 		fmt.Fprintf(w, "also         %s\n", n)
 	}
-	fmt.Fprintf(w, "state        %s: %s\n", d.State, stateWords[d.State])
+	fmt.Fprintf(w, "state        %s: %s\n", d.State, heldWords[d.State])
 	if d.Version == did.StaticVersion {
 		fmt.Fprintln(w, "version      static: the DID is the key, and cannot change")
 	} else {

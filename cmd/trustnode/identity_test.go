@@ -104,12 +104,12 @@ func TestAnIdentityOutlivesItsServers(t *testing.T) {
 		f.checkPast(at, acme.DID, own)
 	}
 	got, want := f.show("arbiter", acme.DID), last
-	if fmt.Sprint(keysOf(got)) != fmt.Sprint(keysOf(want)) || got.Fingerprint != want.Fingerprint {
-		t.Errorf("the arbiter shows\n%v\nacme showed\n%v", keysOf(got), keysOf(want))
+	if fmt.Sprint(spansOf(got)) != fmt.Sprint(spansOf(want)) || got.Fingerprint != want.Fingerprint {
+		t.Errorf("the arbiter shows\n%v\nacme showed\n%v", spansOf(got), spansOf(want))
 	}
 }
 
-func keysOf(d httpapi.Identity) (out []string) {
+func spansOf(d httpapi.Identity) (out []string) {
 	for _, k := range d.History {
 		from, until := "-", "-"
 		if k.FromIndex != nil {

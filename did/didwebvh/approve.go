@@ -99,7 +99,8 @@ type Tally struct {
 	Need int             // how many there must be; 0: nobody witnesses this entry
 
 	// Witness is the did-witness.json to publish before the entry: the newest
-	// proof of every witness the log with the entry needs. nil until the
+	// proof of every witness that the log with the entry needs, and of those that
+	// the log without it needs, for whoever has read that one. nil until the
 	// threshold is met, and where nobody ever witnessed.
 	Witness []byte
 }
@@ -153,7 +154,17 @@ func (h History) provedWith(fresh ballots) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return writeWitness(best)
+	all := proofsOf(best)
+	// The log without its newest entry may have been read a moment ago, or lie in a cache: the file proves that one too,
+	// as did:webvh 1.0, "The Witness Proofs File", allows.
+	if before := h.Prefix(h.Len() - 1); before.Len() > 0 && before.last().run != nil {
+		still, _, err := held.satisfy(before.last())
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, proofsOf(still)...)
+	}
+	return writeWitness(all)
 }
 
 // Candidate is a member of a federation that may witness, and the key it does it with.

@@ -172,7 +172,8 @@ func TestWitnessProofRefused(t *testing.T) {
 	}
 }
 
-// TestWitnessFileOfManyEntries: the file a node publishes proves the whole log and holds one proof per witness.
+// TestWitnessFileOfManyEntries: the file a node publishes proves the whole log, and the log without its newest entry for
+// whoever has read that one; it holds no more proofs than that takes.
 func TestWitnessFileOfManyEntries(t *testing.T) {
 	const a, b, c seed = 0x71, 0x72, 0x73
 	h := create(t, acme())
@@ -183,10 +184,10 @@ func TestWitnessFileOfManyEntries(t *testing.T) {
 		file int // proofs in the file afterwards
 	}{
 		{list(2, a, b), []seed{a, b}, 2},
-		{nil, []seed{a, b}, 2},
-		{list(1, c), []seed{a, b}, 2}, // the old list speaks
+		{nil, []seed{a, b}, 4},
+		{list(1, c), []seed{a, b}, 4}, // the old list speaks
 		{nil, []seed{c}, 3},
-		{nil, []seed{c}, 3},
+		{nil, []seed{c}, 4},
 	} {
 		line := rotate(t, h, didwebvh.RotateRequest{Update: update[i], Next: update[i+1].Public(), Witness: s.set, At: day2})
 		got, err := h.Proofs(line, approve(t, line, s.by...))
@@ -199,6 +200,9 @@ func TestWitnessFileOfManyEntries(t *testing.T) {
 		}
 		if _, err := didwebvh.Verify(h.Log(), got.Witness, day2.Add(time.Hour)); err != nil {
 			t.Errorf("entry %d: the log does not verify with its file: %v", i+2, err)
+		}
+		if _, err := didwebvh.Verify(h.Prefix(h.Len()-1).Log(), got.Witness, day2.Add(time.Hour)); err != nil {
+			t.Errorf("entry %d: the log without it does not verify with its file: %v", i+2, err)
 		}
 	}
 }

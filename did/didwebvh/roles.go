@@ -48,6 +48,17 @@ func RolesOf(doc did.Document) Roles {
 	return r
 }
 
+// WitnessKeys are the own witness keys that any version names, the newest first: a
+// cosignature stays what it was when the key is replaced.
+func (h History) WitnessKeys() (out []did.PublicKey) {
+	for _, n := range slices.Backward(h.nodes) {
+		if k := RolesOf(n.Document).Witness; !k.IsZero() && !slices.Contains(out, k) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
 // witnessOf reads the key out of the endpoint of a witness service.
 func witnessOf(endpoint string) (did.PublicKey, error) {
 	text, ok := strings.CutPrefix(endpoint, didKey)

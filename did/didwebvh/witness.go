@@ -84,7 +84,7 @@ func (h History) witnessed(file []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return writeWitness(best)
+	return writeWitness(proofsOf(best))
 }
 
 // provable is the longest part of h, from its first entry, that the file proves.
@@ -215,13 +215,18 @@ func witnessSum(versionID string) [32]byte {
 	return sha256.Sum256([]byte(`{"versionId":"` + versionID + `"}`))
 }
 
-// writeWitness makes a witness file of one proof per witness, at most as long as one that is read.
-func writeWitness(best map[did.PublicKey]*approval) ([]byte, error) {
-	all := slices.Collect(maps.Values(best))
-	all = slices.DeleteFunc(all, func(a *approval) bool { return a == nil })
+// proofsOf are the proofs that satisfy found.
+func proofsOf(best map[did.PublicKey]*approval) []*approval {
+	return slices.DeleteFunc(slices.Collect(maps.Values(best)), func(a *approval) bool { return a == nil })
+}
+
+// writeWitness makes a witness file of proofs, each of which may be there twice; it is at most as long as one that is
+// read.
+func writeWitness(all []*approval) ([]byte, error) {
 	slices.SortFunc(all, func(x, y *approval) int {
 		return cmp.Or(cmp.Compare(x.number(), y.number()), cmp.Compare(x.proof.key, y.proof.key))
 	})
+	all = slices.Compact(all)
 	var items []strictjson.Value
 	for len(all) > 0 {
 		n := slices.IndexFunc(all, func(a *approval) bool { return a.version != all[0].version })

@@ -98,6 +98,10 @@ func TestGoldenBodies(t *testing.T) {
 			`{"didDocument":null,"didDocumentMetadata":{},"didResolutionMetadata":{"error":{"type":"https://www.w3.org/ns/did#INTERNAL_ERROR","title":"internal error"}}}`},
 		{"no answer from anywhere", "did:example:a", "", did.Resolution{}, did.ErrUnavailable, 500, "application/did-resolution",
 			`{"didDocument":null,"didDocumentMetadata":{},"didResolutionMetadata":{"error":{"type":"https://www.w3.org/ns/did#INTERNAL_ERROR","title":"internal error","detail":"no answer, and no copy here"}}}`},
+		{"no answer from anywhere, and who asked may know why", "did:example:a", "", did.Resolution{}, refused(did.InternalError, "a.example does not exist", errors.Join(did.ErrUnavailable, errors.New("10.1.2.3"))), 500, "application/did-resolution",
+			`{"didDocument":null,"didDocumentMetadata":{},"didResolutionMetadata":{"error":{"type":"https://www.w3.org/ns/did#INTERNAL_ERROR","title":"internal error","detail":"a.example does not exist"}}}`},
+		{"an internal error with a detail tells nothing", "did:example:a", "", did.Resolution{}, refused(did.InternalError, "open /var/secret", errors.New("disk")), 500, "application/did-resolution",
+			`{"didDocument":null,"didDocumentMetadata":{},"didResolutionMetadata":{"error":{"type":"https://www.w3.org/ns/did#INTERNAL_ERROR","title":"internal error"}}}`},
 	} {
 		resolve := stored(c.found)
 		if c.err != nil {

@@ -89,9 +89,12 @@ func typed(err error) *did.ResolutionError {
 	return &did.ResolutionError{Name: did.InternalError, Err: err}
 }
 
-// detail is what a stranger may read of r: nothing of an internal error, and of what is not there only that.
+// detail is what a caller may read of r: nothing of an internal error, and of what is not there only that. Why a source gave
+// no answer is told where whoever resolved wrote it down for that; the cause itself never is.
 func detail(r *did.ResolutionError) string {
 	switch {
+	case r.Name == did.InternalError && errors.Is(r, did.ErrUnavailable) && r.Detail != "":
+		return r.Detail
 	case r.Name == did.InternalError && errors.Is(r, did.ErrUnavailable):
 		return "no answer, and no copy here"
 	case r.Name == did.InternalError:

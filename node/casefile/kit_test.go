@@ -131,7 +131,7 @@ func (w *world) newOrg(name string) *org {
 	update := w.signer()
 	d, line, err := didwebvh.Create(context.Background(), didwebvh.CreateRequest{Domain: name + ".example", Update: update, Next: o.next.Public(),
 		Recovery: o.recovery.Public(), Issuer: o.key.Public(), At: w.now,
-		Services: []didwebvh.Service{{Name: "witness", Type: witnessService, Endpoint: wd.String()}}})
+		Services: []didwebvh.Service{{Name: didwebvh.WitnessService, Type: didwebvh.WitnessType, Endpoint: wd.String()}}})
 	if err != nil {
 		w.t.Fatal(err)
 	}

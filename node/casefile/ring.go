@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -90,36 +89,11 @@ func (r *ring) Known(ctx context.Context, d did.DID) ([]string, error) {
 	return out, nil
 }
 
-const witnessService = "TrustnodeWitness"
-
-// witness returns the keys whose cosignatures count for d: those of the witness service
-// of any version, for a cosignature stays what it was when the key is replaced.
+// witness returns the keys whose cosignatures count for d: those that any version names.
 func (r *ring) witness(d did.DID) []did.PublicKey {
 	h, err := r.History(context.Background(), d)
 	if err != nil {
 		return nil
 	}
-	var out []did.PublicKey
-	for n := 1; n <= h.Len(); n++ {
-		v, _ := h.At(n)
-		for _, s := range v.Document.Services() {
-			if !slices.Contains(s.Types, witnessService) {
-				continue
-			}
-			for _, at := range s.Endpoints {
-				if k, err := witnessKey(at); err == nil && !slices.Contains(out, k) {
-					out = append(out, k)
-				}
-			}
-		}
-	}
-	return out
-}
-
-func witnessKey(endpoint string) (did.PublicKey, error) {
-	d, err := did.Parse(endpoint)
-	if err != nil {
-		return did.PublicKey{}, err
-	}
-	return didkey.Key(d)
+	return h.WitnessKeys()
 }

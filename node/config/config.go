@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,6 +38,8 @@ type Config struct {
 	RequirePact bool          // refuse cross-organization loans without a pact
 	ReadsPerS   int           // reads a second one borrower may ask for
 	CIDRs       []string      // member networks that are not rate limited per subnet
+	// FetchAllow are networks that are not public and from which DID documents are fetched all the same.
+	FetchAllow []netip.Prefix
 }
 
 // wire is the file's own shape.
@@ -55,6 +58,9 @@ type wire struct {
 		SyncEveryS int      `toml:"sync_every_s"`
 		CIDRs      []string `toml:"cidrs"`
 	} `toml:"federation"`
+	Identity struct {
+		FetchAllowCIDRs []string `toml:"fetch_allow_cidrs"`
+	} `toml:"identity"`
 	Lending struct {
 		RequirePact bool `toml:"require_pact"`
 		ReadsPerS   int  `toml:"reads_per_s"`
@@ -175,6 +181,10 @@ func (w wire) check() (Config, error) {
 	if n := w.Lending.ReadsPerS; n < 1 || n > maxReadsPerS {
 		return Config{}, fmt.Errorf("lending.reads_per_s is %d, allowed are 1..%d", n, maxReadsPerS)
 	}
+	allow, err := prefixes(w.Identity.FetchAllowCIDRs)
+	if err != nil {
+		return Config{}, fmt.Errorf("identity.fetch_allow_cidrs: %v", err)
+	}
 	switch w.Log.Level {
 	case "":
 		w.Log.Level = "info"
@@ -183,7 +193,25 @@ func (w wire) check() (Config, error) {
 		return Config{}, fmt.Errorf("log.level is %q, allowed are debug, info, warn, error", w.Log.Level)
 	}
 	return Config{Name: w.Name, Org: org, Contact: w.Contact, HTTP: w.HTTP.Listen, Public: w.HTTP.Public, P2P: w.P2P.Listen,
-		LogLevel: w.Log.Level, SyncEvery: every, RequirePact: w.Lending.RequirePact, ReadsPerS: w.Lending.ReadsPerS, CIDRs: w.Federation.CIDRs}, nil
+		LogLevel: w.Log.Level, SyncEvery: every, RequirePact: w.Lending.RequirePact, ReadsPerS: w.Lending.ReadsPerS, CIDRs: w.Federation.CIDRs,
+		FetchAllow: allow}, nil
+}
+
+// prefixes reads networks; none is nil. One whose address has bits beyond its mask may
+// mean another network than it says, and is refused.
+func prefixes(texts []string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, t := range texts {
+		p, err := netip.ParsePrefix(t)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no network such as 10.0.0.0/8", t)
+		}
+		if p != p.Masked() {
+			return nil, fmt.Errorf("%s names an address within %s", t, p.Masked())
+		}
+		out = append(out, p)
+	}
+	return out, nil
 }
 
 // Write leaves DIR/config.toml with every key explained. It refuses to replace one.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -64,6 +65,15 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+func TestNetworksThatAreFetchedFrom(t *testing.T) {
+	clearEnv(t)
+	got, err := Read(write(t, "org = \""+org+"\"\n[identity]\nfetch_allow_cidrs = [\"10.0.0.0/8\", \"fd00::/8\"]\n"))
+	want := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
+	if err != nil || !reflect.DeepEqual(got.FetchAllow, want) {
+		t.Errorf("got %v, %v, want %v", got.FetchAllow, err, want)
+	}
+}
+
 func TestEnvironmentOverrides(t *testing.T) {
 	clearEnv(t)
 	dir := write(t, "org = \""+org+"\"\n[http]\nlisten = \"127.0.0.1:1\"\n[log]\nlevel = \"warn\"\n")
@@ -105,6 +115,8 @@ func TestRefused(t *testing.T) {
 		{"a sync that never comes", head + "[federation]\nsync_every_s = 3601\n", "federation.sync_every_s is 3601"},
 		{"a sync in the past", head + "[federation]\nsync_every_s = -1\n", "federation.sync_every_s is -1"},
 		{"reads in the past", head + "[lending]\nreads_per_s = -1\n", "lending.reads_per_s is -1"},
+		{"a network that is none", head + "[identity]\nfetch_allow_cidrs = [\"10.0.0.0\"]\n", `identity.fetch_allow_cidrs: "10.0.0.0" is no network`},
+		{"a network that is an address in one", head + "[identity]\nfetch_allow_cidrs = [\"10.1.2.3/8\"]\n", "within 10.0.0.0/8"},
 		{"a level that is none", head + "[log]\nlevel = \"loud\"\n", `log.level is "loud"`},
 	} {
 		dir := write(t, c.text)

@@ -30,6 +30,12 @@ sync_every_s = 60
 # Networks of members that share one address and are not limited per subnet, e.g. ["10.0.0.0/8"].
 cidrs = []
 
+[identity]
+# Networks that are not public and from which DID documents are fetched all the same, e.g.
+# ["10.1.0.0/16"]. Default none. Documents of partners in a private network need them: a host
+# name in a foreign DID must not lead this node to addresses inside its own network.
+fetch_allow_cidrs = []
+
 [lending]
 # true: a loan to another organization needs a pact. Default false: it is issued with hygiene code H10.
 require_pact = false

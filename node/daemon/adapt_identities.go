@@ -13,7 +13,7 @@ import (
 // identities keeps DID logs for gossip.
 type identities struct {
 	ring  *keyring.Ring
-	moved func(ctx context.Context, d did.DID) // what waited for a key is judged again
+	offer func(ctx context.Context, d did.DID, log, witness []byte) (keyring.Result, error) // counted; what waited for a key is judged again
 }
 
 var _ gossip.Identities = identities{}
@@ -44,14 +44,13 @@ func (a identities) Log(ctx context.Context, d did.DID, after uint64) (log, witn
 }
 
 func (a identities) Offer(ctx context.Context, d did.DID, _ uint64, log, witness []byte) (gossip.Outcome, error) {
-	res, err := a.ring.Offer(ctx, d, log, witness)
+	res, err := a.offer(ctx, d, log, witness)
 	var bad *didwebvh.Error
 	var fork *keyring.Fork
 	var back *keyring.Rollback
 	var changed *keyring.Changed
 	switch {
 	case err == nil && res.Advanced:
-		a.moved(ctx, d)
 		return gossip.Taken, nil
 	case err == nil, errors.As(err, &back), errors.As(err, &changed): // a did.json from a peer proves nothing, and blames nobody
 		return gossip.Held, nil

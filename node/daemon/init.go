@@ -40,6 +40,7 @@ type InitOptions struct {
 	UpdateKeys                 string // directory of the update store; empty: under Dir
 	Passphrase                 []byte
 	UpdatePassphrase           []byte        // of the update store; empty: the node's
+	path                       []string      // segments under the domain; none: its .well-known
 	keyParams                  []keys.Params // tests: a cheap key derivation
 }
 
@@ -67,41 +68,53 @@ func Init(ctx context.Context, o InitOptions) (InitResult, error) {
 	if err != nil {
 		return InitResult{}, err
 	}
-	if err := free(dir); err != nil {
-		return InitResult{}, err
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return InitResult{}, err
-	}
 	if o.UpdateKeys != "" {
 		if o.UpdateKeys, err = filepath.Abs(o.UpdateKeys); err != nil {
 			return InitResult{}, err
 		}
 	}
+	var r InitResult
+	if err := whole(dir, func(tmp string) error {
+		r, err = build(ctx, o, tmp)
+		return err
+	}); err != nil {
+		return InitResult{}, err
+	}
+	r.Dir = dir
+	return r, nil
+}
+
+// whole makes a directory by build, which is given another one beside it: it exists whole
+// or not at all.
+func whole(dir string, build func(tmp string) error) error {
+	if err := free(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
 	sweep(dir + building)
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+building)
 	if err != nil {
-		return InitResult{}, err
+		return err
 	}
 	defer os.RemoveAll(tmp)
 	mark, err := claim(tmp)
 	if err != nil {
-		return InitResult{}, err
+		return err
 	}
 	defer mark.Close()
-	r, err := build(ctx, o, tmp)
-	if err != nil {
-		return InitResult{}, err
+	if err := build(tmp); err != nil {
+		return err
 	}
 	// An empty directory may stand in the way; a full one was refused above.
 	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return InitResult{}, err
+		return err
 	}
 	if err := os.Rename(tmp, dir); err != nil {
-		return InitResult{}, err
+		return err
 	}
-	r.Dir = dir
-	return r, syncDir(filepath.Dir(dir))
+	return syncDir(filepath.Dir(dir))
 }
 
 func (o InitOptions) check() error {
@@ -216,6 +229,7 @@ func build(ctx context.Context, o InitOptions, dir string) (InitResult, error) {
 type identity struct {
 	did         did.DID
 	line        []byte
+	history     didwebvh.History
 	fingerprint string
 	recovery    string
 }
@@ -257,7 +271,7 @@ func newIdentity(ctx context.Context, o InitOptions, ks *keys.Store, dir string)
 	if err != nil {
 		return identity{}, err
 	}
-	d, line, err := didwebvh.Create(ctx, didwebvh.CreateRequest{Domain: o.Domain, Update: update, Next: next.Public(), Recovery: rec.Public(), Issuer: issuer.Public(), At: time.Now(),
+	d, line, err := didwebvh.Create(ctx, didwebvh.CreateRequest{Domain: o.Domain, Path: o.path, Update: update, Next: next.Public(), Recovery: rec.Public(), Issuer: issuer.Public(), At: time.Now(),
 		Services: []didwebvh.Service{lendingAt(o.Domain), {Name: didwebvh.WitnessService, Type: didwebvh.WitnessType, Endpoint: w.String()}}})
 	if err != nil {
 		return identity{}, fault.Wrap(fault.Invalid, "domain", err).WithHint("a host name of the organization such as acme.example, without scheme or path; localhost is none")
@@ -270,7 +284,7 @@ func newIdentity(ctx context.Context, o InitOptions, ks *keys.Store, dir string)
 	if err := us.Delete(ctx, update.Public()); err != nil {
 		return identity{}, err
 	}
-	return identity{did: d, line: append(line, '\n'), fingerprint: keyring.Fingerprint(d, h.Head().ID), recovery: rec.Text()}, nil
+	return identity{did: d, line: append(line, '\n'), history: h, fingerprint: keyring.Fingerprint(d, h.Head().ID), recovery: rec.Text()}, nil
 }
 
 // lendingAt is where a domain's node answers borrowers.

@@ -24,6 +24,7 @@ import (
 	"trustnode/node/client"
 	"trustnode/node/config"
 	"trustnode/node/fault"
+	"trustnode/node/fetch"
 	"trustnode/node/httpapi"
 	"trustnode/node/lender"
 	"trustnode/node/library"
@@ -32,6 +33,7 @@ import (
 	"trustnode/node/oracle"
 	"trustnode/node/party"
 	"trustnode/node/recorder"
+	"trustnode/node/resolver"
 	"trustnode/node/self"
 	"trustnode/node/store"
 )
@@ -59,6 +61,7 @@ type Node struct {
 	client    *client.Client
 	party     *party.Party
 	oracle    *oracle.Oracle
+	resolver  *resolver.Resolver
 	gossip    *gossip.Node   // nil while the node does not run
 	transport *p2p.Transport // likewise
 	handler   http.Handler
@@ -254,7 +257,8 @@ func (n *Node) openUses(ctx context.Context) error {
 	n.client = client.New(n.self, client.Config{OnEnded: n.ended})
 	n.party = party.New(n.self)
 	n.oracle = oracle.New(n.self, n.party)
-	n.handler = httpapi.New(httpapi.Services{Node: n.self, Events: n.events, Member: n.member, Lender: n.lender, Client: n.client, Party: n.party, Oracle: n.oracle,
+	n.resolver = resolver.New(n.self, resolver.Config{Host: fetch.New(fetch.Config{AllowCIDRs: n.cfg.FetchAllow}), Moved: n.keysMoved})
+	n.handler = httpapi.New(httpapi.Services{Node: n.self, Events: n.events, Member: n.member, Lender: n.lender, Client: n.client, Party: n.party, Oracle: n.oracle, Resolver: n.resolver,
 		Info: n.info, Custody: custody{n}, Doctor: n.doctor, Stopping: n.stopping}, n.token, n.version, n.log)
 	return nil
 }

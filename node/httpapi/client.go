@@ -102,8 +102,28 @@ func (c *Client) Send(ctx context.Context, method, path, kind string, body io.Re
 	return b, nil
 }
 
+// Answer is what a route answered, whatever its status.
+type Answer struct {
+	Status int
+	Kind   string // Content-Type
+	Body   []byte
+}
+
+// Get asks for something whose refusals have a form of their own, as those of DID
+// Resolution have. accept is the media type wanted, "" for any.
+func (c *Client) Get(ctx context.Context, path, accept string) (Answer, error) {
+	res, err := c.do(ctx, http.MethodGet, path, "", nil, "Accept", accept)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	return Answer{Status: res.StatusCode, Kind: res.Header.Get("Content-Type"), Body: b}, err
+}
+
 // do retries while nothing listens yet; a body that cannot be sent again is sent once.
-func (c *Client) do(ctx context.Context, method, path, kind string, body io.Reader) (*http.Response, error) {
+// Header fields that are not empty follow, name and value in turn.
+func (c *Client) do(ctx context.Context, method, path, kind string, body io.Reader, header ...string) (*http.Response, error) {
 	again, _ := body.(io.Seeker)
 	for deadline := time.Now().Add(c.StartWait); ; {
 		req, err := http.NewRequestWithContext(ctx, method, c.Base+path, body)
@@ -113,6 +133,11 @@ func (c *Client) do(ctx context.Context, method, path, kind string, body io.Read
 		req.Header.Set("Authorization", "Bearer "+c.Token)
 		if kind != "" {
 			req.Header.Set("Content-Type", kind)
+		}
+		for i := 0; i+1 < len(header); i += 2 {
+			if header[i+1] != "" {
+				req.Header.Set(header[i], header[i+1])
+			}
 		}
 		res, err := c.HTTP.Do(req)
 		if err == nil {

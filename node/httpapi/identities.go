@@ -144,6 +144,7 @@ func (s *server) identities(api huma.API) {
 		return member.Entry{}, s.Member.AbandonEntry(ctx, a.Update)
 	})
 	s.witnessRoute(api)
+	s.resolveRoutes(api)
 }
 
 // changeRoute registers one act on the own DID log: the authority is opened for it alone.

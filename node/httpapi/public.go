@@ -20,7 +20,7 @@ func (s *server) public(api huma.API, mux *http.ServeMux) {
 	s.trustRoute(api)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", s.ready)
-	mux.HandleFunc("GET /.well-known/did.jsonl", s.didLog)
+	s.hosting(mux)
 	mux.HandleFunc("GET /api/v1/log/{did}/checkpoint", s.checkpoint)
 	mux.HandleFunc("GET /agents/{name}/{file}", s.agentFile)
 	mux.Handle("GET /metrics", loopback(promhttp.HandlerFor(s.metrics(), promhttp.HandlerOpts{})))
@@ -40,21 +40,6 @@ func (s *server) ready(w http.ResponseWriter, _ *http.Request) {
 		code = http.StatusOK
 	}
 	plain(w, code, state.String())
-}
-
-// didLog hosts the organization's own DID log.
-func (s *server) didLog(w http.ResponseWriter, r *http.Request) {
-	v, err := s.Node.Ring.Head(r.Context(), s.Node.Org)
-	if err == nil {
-		var log []byte
-		if log, err = s.Node.Ring.Log(r.Context(), s.Node.Org, 0); err == nil {
-			w.Header().Set("Content-Type", "text/jsonl")
-			w.Header().Set("ETag", `"`+v.ID+`"`)
-			_, _ = w.Write(log)
-			return
-		}
-	}
-	plain(w, http.StatusServiceUnavailable, "the DID log cannot be read")
 }
 
 // checkpoint serves the newest signed head of a log held here.
@@ -97,7 +82,7 @@ func (s *server) metrics() *prometheus.Registry {
 	gauge := func(name, help string, f func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "trustnode", Name: name, Help: help}, f)
 	}
-	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	reg.MustRegister(newDIDMetrics(s), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		gauge("log_size", "entries of the own log", func() float64 { return s.own(func(l LogInfo) float64 { return float64(l.Size) }) }),
 		gauge("outbox_waiting", "decisions not yet in the log", func() float64 { return s.own(func(l LogInfo) float64 { return float64(l.Waiting) }) }),
 		gauge("witnessed_orgs", "organizations whose cosignature covers the newest own head", func() float64 { return s.own(func(l LogInfo) float64 { return float64(l.Witnessed) }) }),

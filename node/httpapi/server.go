@@ -68,7 +68,7 @@ func New(s Services, token, version string, log *slog.Logger) http.Handler {
 	srv.borrower(api)
 	srv.operator(api)
 	mux.HandleFunc("/", noRoute)
-	return srv.logged(mux)
+	return srv.logged(srv.resolving(mux))
 }
 
 // authorize refuses the operator's routes without the operator's token, before any body

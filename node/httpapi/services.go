@@ -9,22 +9,25 @@ import (
 	"trustnode/node/member"
 	"trustnode/node/oracle"
 	"trustnode/node/party"
+	"trustnode/node/resolver"
 	"trustnode/node/self"
 	"trustnode/node/store"
 )
 
 // Services are the use cases behind the routes.
 type Services struct {
-	Node    *self.Node
-	Events  *store.Events
-	Member  *member.Member
-	Lender  *lender.Lender
-	Client  *client.Client
-	Party   *party.Party
-	Oracle  *oracle.Oracle
-	Info    func() Info // what the process itself knows
-	Custody Custody
-	Doctor  func(ctx context.Context) []Check
+	Node   *self.Node
+	Events *store.Events
+	Member *member.Member
+	Lender *lender.Lender
+	Client *client.Client
+	Party  *party.Party
+	Oracle *oracle.Oracle
+	// Resolver answers for DIDs, and for what is hosted of the own one.
+	Resolver *resolver.Resolver
+	Info     func() Info // what the process itself knows
+	Custody  Custody
+	Doctor   func(ctx context.Context) []Check
 	// Stopping is closed when the node begins to stop: who waits for a state is answered. Nil: never.
 	Stopping <-chan struct{}
 }

@@ -6,6 +6,7 @@ import (
 
 	"trustnode/did"
 	"trustnode/did/envelope"
+	"trustnode/did/keyring"
 	"trustnode/federation"
 	"trustnode/federation/charter"
 	"trustnode/federation/gossip"
@@ -97,6 +98,9 @@ func (s greeter) Hello(ctx context.Context, to did.DID) (federation.Hello, error
 
 // Shown implements gossip.Greeter.
 func (s greeter) Shown(ctx context.Context, by did.DID, h federation.Hello) {
+	if at, err := s.m.now(); err == nil {
+		s.m.confirm(ctx, by, h.DIDHead, keyring.ByOwn, at)
+	}
 	if err := s.m.Shown(ctx, by, h.AboutYou); err != nil {
 		s.m.n.Log.ErrorContext(ctx, "what a peer holds of us is not taken in", "peer", by.String(), "error", err)
 	}

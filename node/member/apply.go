@@ -99,6 +99,7 @@ func (m *Member) enforce(ctx context.Context, f charter.File, at time.Time, why 
 	if err := m.adopt(ctx, base, res.Chain, f, bound); err != nil {
 		return Applied{}, err
 	}
+	m.confirmImport(ctx, f.Logs, at)
 	a := Applied{ID: res.Chain.Head().ID, Seq: res.Chain.Head().Seq, Fingerprint: charter.Fingerprint(res.Chain.Federation()), Changed: base.Head().ID != res.Chain.Head().ID}
 	for _, r := range res.Chain.Head().ActiveMembers() {
 		a.Members = append(a.Members, r.DID)

@@ -138,7 +138,11 @@ func (m *Member) TakeBeacon(ctx context.Context, e envelope.Envelope) error {
 	if b.Org == m.n.Org {
 		return m.ownBeacon(ctx, e, b)
 	}
-	return m.keepBeacon(ctx, heard{env: e, body: b, live: true, first: first, delta: b.At.Time().Sub(at)})
+	if err := m.keepBeacon(ctx, heard{env: e, body: b, live: true, first: first, delta: b.At.Time().Sub(at)}); err != nil {
+		return err
+	}
+	m.confirmHeads(ctx, b)
+	return nil
 }
 
 // keepBeacon makes a beacon the newest of its organization, and remembers the first

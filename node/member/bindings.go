@@ -87,6 +87,7 @@ func (m *Member) OfferBinding(ctx context.Context, e envelope.Envelope) (bool, e
 	if err != nil {
 		return false, err
 	}
+	m.confirm(ctx, b.body.Org, b.body.DIDVersion, keyring.ByOwn, b.body.At.Time())
 	held, ok := m.binding(b.body.Org)
 	switch {
 	case ok && held.env.ID() == e.ID():

@@ -97,8 +97,12 @@ func (r ring) Known(ctx context.Context, d did.DID) ([]string, error) {
 	return out, nil
 }
 
-// Witness implements Ring: the key of the witness service of the newest document.
+// Witness implements Ring: the keys of the witness service of any version, the newest
+// first.
 func (r ring) Witness(ctx context.Context, d did.DID) []did.PublicKey {
+	if h, err := r.k.History(ctx, d); err == nil {
+		return h.WitnessKeys()
+	}
 	doc, err := r.k.Document(ctx, d)
 	if err != nil {
 		return nil
