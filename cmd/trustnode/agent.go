@@ -20,7 +20,7 @@ func agentCommand(s *streams) *cli.Command {
 			Action:      func(c *cli.Context) error { return agentShow(c, s) }},
 		{Name: "revoke", Usage: "end an agent, at once and for good", ArgsUsage: "NAME|DID", Flags: []cli.Flag{
 			&cli.StringFlag{Name: "reason", Usage: "`CODE`: ended, key_compromise, misuse, policy, mistake or other", Value: "ended"},
-			&cli.Uint64Flag{Name: "taint-from", Usage: "with key_compromise: last `INDEX` of the own log at which its acts are surely its own; later ones become disputed"}},
+			&cli.Uint64Flag{Name: "taint-from", Usage: "with key_compromise: last `INDEX` of the own log at which its acts are surely its own; later ones become disputed", DefaultText: "nothing is put in doubt"}},
 			Description: "Its tokens and the loans it lent end before this returns, and its key never acts for this organization again.\n" +
 				"The name may be given anew, with another key: trustnode agent add NAME --can …",
 			Action: func(c *cli.Context) error { return agentRevoke(c, s) }},
@@ -39,7 +39,7 @@ func agentAddCommand(s *streams) *cli.Command {
 		&cli.StringFlag{Name: "name", Usage: "the `NAME`, in place of the argument"},
 		&cli.StringSliceFlag{Name: "can", Usage: "`CAPABILITY`: lend, borrow, receipts, propose; a person also approve. May be repeated; an agent that ended keeps its own without"},
 		&cli.StringFlag{Name: "kind", Usage: "`KIND`: agent (default) or human, whose key opens with the person's own passphrase"},
-		&cli.IntFlag{Name: "days", Usage: "how many days it holds, 1 to 30 (default); the node renews agents in time"},
+		&cli.IntFlag{Name: "days", Usage: "how many days it holds, 1 to 30; the node renews agents in time", DefaultText: "30"},
 		&cli.StringFlag{Name: "display", Usage: "a role in up to 64 bytes; everybody sees it"},
 		&cli.StringFlag{Name: "project", Usage: "project whose memory the agent works in"},
 		&cli.StringFlag{Name: "for", Usage: "`DID` of whoever holds the agent's key elsewhere: did:key:z6Mk…"},

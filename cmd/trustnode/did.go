@@ -24,7 +24,7 @@ func didCommand(s *streams) *cli.Command {
 		{Name: "rotate", Usage: "replace a key of this organization", Flags: append(authorityFlags(),
 			&cli.StringFlag{Name: "role", Usage: "`KEY` to replace: issuer, governance, witness or update", Value: "issuer"},
 			&cli.StringFlag{Name: "reason", Usage: "scheduled, compromise or lost", Value: "scheduled"},
-			&cli.Uint64Flag{Name: "taint-from", Usage: "with compromise: last `INDEX` of the own log that is surely ours"},
+			&cli.Uint64Flag{Name: "taint-from", Usage: "with compromise: last `INDEX` of the own log that is surely ours", DefaultText: "nothing is put in doubt"},
 			&cli.StringFlag{Name: "governance-keys", Usage: "`DIR` of the governance key, for --role governance"},
 			&cli.BoolFlag{Name: "resume", Usage: "go on with the entry under way"},
 			&cli.StringSliceFlag{Name: "proof", Usage: "with --resume: `FILE` that did witness sign made, may be repeated"},
@@ -35,7 +35,7 @@ func didCommand(s *streams) *cli.Command {
 			Action: func(c *cli.Context) error { return didDeactivate(c, s) }},
 		{Name: "witness", Usage: "witnesses of DID logs", Subcommands: []*cli.Command{
 			{Name: "set", Usage: "name the members that witness this organization's DID log", ArgsUsage: "[DID…]", Flags: append(authorityFlags(),
-				&cli.IntFlag{Name: "threshold", Usage: "how many of them must sign; default half, rounded up"},
+				&cli.IntFlag{Name: "threshold", Usage: "how many of them must sign", DefaultText: "half, rounded up"},
 				&cli.BoolFlag{Name: "none", Usage: "end witnessing"}),
 				Action: func(c *cli.Context) error { return didWitnessSet(c, s) }},
 			{Name: "status", Usage: "the entry under way and who has witnessed it", Action: func(c *cli.Context) error { return didWitnessStatus(c, s) }},
@@ -69,7 +69,11 @@ func authority(ctx context.Context, c *cli.Context, s *streams, k *caller) (http
 	if err != nil {
 		return httpapi.Authority{}, err
 	}
-	a := httpapi.Authority{UpdateKeys: place, WaitS: uint64(c.Duration("wait") / time.Second)}
+	wait, err := waitOf(c)
+	if err != nil {
+		return httpapi.Authority{}, err
+	}
+	a := httpapi.Authority{UpdateKeys: place, WaitS: wait}
 	pass, err := openUpdateKeys(c, e)
 	if err != nil {
 		return a, err
@@ -135,13 +139,17 @@ func didResume(c *cli.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
+	wait, err := waitOf(c)
+	if err != nil {
+		return err
+	}
 	return with(c, func(ctx context.Context, k *caller) error {
 		pass, err := updateSecret.given()
 		if err != nil {
 			return err
 		}
 		defer clear(pass)
-		a := httpapi.Authority{UpdateKeys: place, Passphrase: string(pass), WaitS: uint64(c.Duration("wait") / time.Second)}
+		a := httpapi.Authority{UpdateKeys: place, Passphrase: string(pass), WaitS: wait}
 		return makeEntry(ctx, s, k, "/api/v1/entry/resume", httpapi.Resumption{Authority: a, Proofs: proofs})
 	})
 }
@@ -176,6 +184,13 @@ func didRotate(c *cli.Context, s *streams) error {
 		return didAbandon(c, s)
 	case c.Bool("resume"):
 		return didResume(c, s)
+	}
+	if dir := c.String("governance-keys"); dir != "" && !daemon.StoreExists(dir) {
+		b, err := governanceSecret.getNew("new passphrase of the governance keys in " + dir)
+		if err != nil {
+			return err
+		}
+		clear(b) // it is held, and taken from there below
 	}
 	g, err := ceremony(c)
 	if err != nil {
@@ -341,8 +356,11 @@ func openUpdateKeys(c *cli.Context, e httpapi.EntryState) ([]byte, error) {
 	if b, err := updateSecret.given(); b != nil || err != nil {
 		return b, err
 	}
-	if !e.Apart && c.String("update-keys") == "" {
+	switch {
+	case !e.Apart && c.String("update-keys") == "":
 		return passphrase("passphrase of " + c.String("data"))
+	case c.Bool("recovery") && !daemon.StoreExists(place):
+		return updateSecret.getNew("new passphrase of the update keys in " + place)
 	}
 	return updatePassphrase("passphrase of the update keys in " + place)
 }
@@ -353,4 +371,13 @@ func absolute(path string) (string, error) {
 		return "", nil
 	}
 	return filepath.Abs(path)
+}
+
+// waitOf is how long witnesses are waited for, in whole seconds.
+func waitOf(c *cli.Context) (uint64, error) {
+	d := c.Duration("wait")
+	if d < 0 || d > 10*time.Minute {
+		return 0, &usageError{"--wait is between 0 and 10m", help(c)}
+	}
+	return uint64(d / time.Second), nil
 }

@@ -25,7 +25,7 @@ func fedCommand(s *streams) *cli.Command {
 			Action: func(c *cli.Context) error { return fedCreate(c, s) }},
 		{Name: "recovery-key", Usage: "make a recovery key for fed create --recovery; it is shown once", Action: func(c *cli.Context) error { return recoveryKey(s) }},
 		{Name: "diff", Usage: "say in words what a draft binds its signer to", ArgsUsage: "DRAFT", Action: func(c *cli.Context) error { return fedDiff(c, s) }},
-		{Name: "sign", Usage: "sign a draft; without -o in place", ArgsUsage: "DRAFT", Flags: []cli.Flag{out, governance, &cli.BoolFlag{Name: "now", Usage: "sign without waiting for ballots"}},
+		{Name: "sign", Usage: "sign a draft; without -o in place", ArgsUsage: "DRAFT", Flags: []cli.Flag{&cli.StringFlag{Name: "o", Usage: "write to `FILE` in place of the draft"}, governance, &cli.BoolFlag{Name: "now", Usage: "sign without waiting for ballots"}},
 			Action: func(c *cli.Context) error { return fedSign(c, s) }},
 		{Name: "apply", Usage: "verify a charter alone, with no network, and put it in force here", ArgsUsage: "FILE",
 			Flags:  []cli.Flag{&cli.StringFlag{Name: "fingerprint", Usage: "fed1-… of the federation, when this node signed no part of it"}},

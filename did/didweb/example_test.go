@@ -1,14 +1,15 @@
 package didweb_test
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	"trustnode/did"
 	"trustnode/did/didweb"
 )
 
-// A member's did.json is pinned when it joins. Later its server has other documents: one moves an address, one has
-// another key.
+// The DID says where its document is; the bytes that are there say which version it is.
 func Example() {
 	d := did.MustParse("did:web:beta.example")
 	id, err := didweb.ParseIdentifier(d)
@@ -17,22 +18,10 @@ func Example() {
 		return
 	}
 	fmt.Println(id.URL())
-
-	joined := document("did:web:beta.example", method("did:web:beta.example", "sign-1", k1), "sign-1")
-	pinned, err := didweb.Take(d, joined, didweb.SPKI{}, at, didweb.Joined)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	moved := with(joined, `"service":[{"id":"#lending","type":"TrustnodeLending","serviceEndpoint":"https://beta.example/v2"}]`)
-	other := document("did:web:beta.example", method("did:web:beta.example", "sign-1", k2), "sign-1")
-	for _, next := range [][]byte{joined, moved, other} {
-		change, err := didweb.Judge(pinned, joined, next)
-		fmt.Println(change.Verdict, change.Added, err)
-	}
+	raw := document("did:web:beta.example", method("did:web:beta.example", "sign-1", k1), "sign-1")
+	r, err := didweb.Resolver{}.Resolve(context.Background(), d, did.Material{Log: raw}, did.Options{Now: time.Now()})
+	fmt.Println(r.State, len(r.Document.Methods()), err)
 	// Output:
 	// https://beta.example/.well-known/did.json
-	// unchanged [] <nil>
-	// other bytes, same keys [] <nil>
-	// changed, not trusted [z6MkmNZGTCcVSQG2dp1cBYssQWkNEwFHBvsNmBzJs6iGY9eA] <nil>
+	// held 1 <nil>
 }

@@ -5,11 +5,9 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
-	"testing"
 	"time"
 
 	"trustnode/did"
-	"trustnode/did/didweb"
 	"trustnode/did/envelope"
 )
 
@@ -53,15 +51,6 @@ func document(d, methods string, kids ...string) []byte {
 // with adds a member to a document.
 func with(doc []byte, member string) []byte {
 	return append(bytes.TrimSuffix(bytes.Clone(doc), []byte("}")), ","+member+"}"...)
-}
-
-func take(t testing.TB, d string, raw []byte) didweb.Snapshot {
-	t.Helper()
-	s, err := didweb.Take(did.MustParse(d), raw, didweb.SPKI{1}, at, didweb.Joined)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 func name(err error) did.ErrorName {

@@ -2,7 +2,7 @@ package didwebvh
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -39,7 +39,7 @@ func Move(ctx context.Context, h History, r MoveRequest) ([]byte, error) {
 		return nil, err
 	}
 	if next == h.DID() {
-		return nil, errors.New("the DID is at " + place + " already")
+		return nil, fmt.Errorf("%w: the DID is at %s already", ErrIdentifier, place)
 	}
 	doc, err := h.state()
 	if err != nil {

@@ -69,6 +69,12 @@ func (c custody) recover(o *httpapi.Opened, a httpapi.Authority, closers *[]func
 	return nil
 }
 
+// StoreExists tells whether a directory holds a store of keys.
+func StoreExists(dir string) bool {
+	there, err := keys.Exists(dir)
+	return err == nil && there
+}
+
 // createStore makes a store of keys apart from the node's, under a passphrase of its own.
 func createStore(dir, passphrase, variable string) (*keys.Store, error) {
 	if len(passphrase) < minPassphrase {

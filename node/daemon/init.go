@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -26,6 +27,7 @@ import (
 	"trustnode/did/keyring"
 	"trustnode/did/keys"
 	"trustnode/did/pins"
+	"trustnode/did/weblocation"
 	"trustnode/federation/p2p"
 	"trustnode/node/config"
 	"trustnode/node/fault"
@@ -73,15 +75,39 @@ func Init(ctx context.Context, o InitOptions) (InitResult, error) {
 			return InitResult{}, err
 		}
 	}
+	undo, err := o.apart()
+	if err != nil {
+		return InitResult{}, err
+	}
 	var r InitResult
 	if err := whole(dir, func(tmp string) error {
 		r, err = build(ctx, o, tmp)
 		return err
 	}); err != nil {
+		undo()
 		return InitResult{}, err
 	}
 	r.Dir = dir
 	return r, nil
+}
+
+// apart looks at the place of the update keys, if they are to lie apart. undo takes back
+// what is made there, so that init can be tried again.
+func (o InitOptions) apart() (undo func(), err error) {
+	if o.UpdateKeys == "" {
+		return func() {}, nil
+	}
+	there, err := keys.Exists(o.UpdateKeys)
+	if err != nil {
+		return nil, err
+	}
+	if there {
+		return nil, fault.New(fault.Conflict, "update_keys", "%s holds keys already", o.UpdateKeys).WithHint("name another directory: they may be another organization's")
+	}
+	if _, err := os.Stat(o.UpdateKeys); err == nil {
+		return func() {}, nil // somebody's directory; a second try finds its store and says so
+	}
+	return func() { _ = os.RemoveAll(o.UpdateKeys) }, nil
 }
 
 // whole makes a directory by build, which is given another one beside it: it exists whole
@@ -127,8 +153,20 @@ func (o InitOptions) check() error {
 		return fault.New(fault.Invalid, "domain", "no domain given")
 	case len(o.Passphrase) < minPassphrase:
 		return fault.New(fault.Invalid, "passphrase", "the passphrase has %d bytes, at least %d are needed", len(o.Passphrase), minPassphrase)
+	case len(o.UpdatePassphrase) > 0 && len(o.UpdatePassphrase) < minPassphrase:
+		return fault.New(fault.Invalid, "passphrase", "the passphrase of the update keys has %d bytes, at least %d are needed", len(o.UpdatePassphrase), minPassphrase)
+	}
+	if at, err := weblocation.Parse(strings.ReplaceAll(o.Domain, ":", "%3A")); err != nil || !at.Qualified() {
+		return badDomain(err)
 	}
 	return o.checkAddresses()
+}
+
+func badDomain(err error) error {
+	if err == nil {
+		err = didwebvh.ErrIdentifier
+	}
+	return fault.Wrap(fault.Invalid, "domain", err).WithHint("a host name of the organization such as acme.example, without scheme or path; localhost is none")
 }
 
 // checkAddresses refuses what run could not listen on: init cannot be repeated.
@@ -274,7 +312,7 @@ func newIdentity(ctx context.Context, o InitOptions, ks *keys.Store, dir string)
 	d, line, err := didwebvh.Create(ctx, didwebvh.CreateRequest{Domain: o.Domain, Path: o.path, Update: update, Next: next.Public(), Recovery: rec.Public(), Issuer: issuer.Public(), At: time.Now(),
 		Services: []didwebvh.Service{lendingAt(o.Domain), {Name: didwebvh.WitnessService, Type: didwebvh.WitnessType, Endpoint: w.String()}}})
 	if err != nil {
-		return identity{}, fault.Wrap(fault.Invalid, "domain", err).WithHint("a host name of the organization such as acme.example, without scheme or path; localhost is none")
+		return identity{}, badDomain(err)
 	}
 	h, err := didwebvh.Verify(append(line, '\n'), nil, time.Now())
 	if err != nil {

@@ -31,7 +31,7 @@ func New(c Config) *Fetcher { return &Fetcher{transport: NewTransport(c), budget
 // and must not change them.
 type Fetched struct {
 	Material did.Material
-	SPKI     didweb.SPKI // of the server that had the document or the log; never zero
+	SPKI     SPKI // of the server that had the document or the log; never zero
 }
 
 // Material implements did.Source: Fetch without the server's key.
@@ -113,7 +113,7 @@ func (f *Fetcher) fetch(ctx context.Context, p place) (Fetched, error) {
 
 type answer struct {
 	body []byte
-	spki didweb.SPKI
+	spki SPKI
 }
 
 // get reads the file at url, of at most limit bytes.

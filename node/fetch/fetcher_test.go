@@ -94,7 +94,7 @@ func TestFetchWebvh(t *testing.T) {
 			t.Errorf("%s: asked for %v; a host swaps its witness file first, so the log is read first", name, order)
 		}
 		if err != nil {
-			if got.Material.Log != nil || got.SPKI != (didweb.SPKI{}) {
+			if got.Material.Log != nil || got.SPKI != (SPKI{}) {
 				t.Errorf("%s: got %+v beside an error", name, got)
 			}
 			continue

@@ -209,10 +209,12 @@ type eventsIn struct {
 	Cursor  string `query:"cursor" maxLength:"512"`
 }
 
-func (in *eventsIn) query() (attestation.Query, error) {
+func (in *eventsIn) query(self did.DID) (attestation.Query, error) {
 	q := attestation.Query{Type: attestation.Type(in.Type), Subject: in.Subject, Any: in.Any, Limit: in.Limit, Cursor: in.Cursor}
 	var err error
-	if in.Org != "" {
+	if in.Org == selfWord {
+		q.Org = self
+	} else if in.Org != "" {
 		if q.Org, err = did.Parse(in.Org); err != nil {
 			return q, fault.Wrap(fault.Invalid, "org", err)
 		}
@@ -226,7 +228,7 @@ func (in *eventsIn) query() (attestation.Query, error) {
 }
 
 func (s *server) events(ctx context.Context, in *eventsIn) (Events, error) {
-	q, err := in.query()
+	q, err := in.query(s.Node.Org)
 	if err != nil {
 		return Events{}, err
 	}

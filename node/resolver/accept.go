@@ -197,8 +197,11 @@ func (r *Resolver) record(ctx context.Context, in Accept, from keyring.Version) 
 	if err != nil {
 		return "", err
 	}
-	return didweb.ByOperator.String() + " " + id.String(), nil
+	return byOperator + " " + id.String(), nil
 }
+
+// byOperator names who decided, before the id of the row that says why.
+const byOperator = "operator"
 
 // undecided says why the ring did not follow a decision.
 func undecided(in Accept, err error) error {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"trustnode/did"
-	"trustnode/did/didweb"
 	"trustnode/node/fetch"
 	"trustnode/node/resolver"
 )
@@ -21,7 +20,7 @@ func (p page) Fetch(_ context.Context, d did.DID) (fetch.Fetched, error) {
 	if d != p.did {
 		return fetch.Fetched{}, fmt.Errorf("%s: %w", d, did.ErrAbsent)
 	}
-	return fetch.Fetched{Material: did.Material{Log: []byte(p.doc)}, SPKI: didweb.SPKI{1}}, nil
+	return fetch.Fetched{Material: did.Material{Log: []byte(p.doc)}, SPKI: fetch.SPKI{1}}, nil
 }
 
 // A DID that nobody here holds is answered by its host, where it may be asked; a key

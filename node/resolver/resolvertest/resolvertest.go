@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"trustnode/did"
-	"trustnode/did/didweb"
 	"trustnode/did/didwebvh"
 	"trustnode/did/envelope"
 	"trustnode/did/envelope/envelopetest"
@@ -181,7 +180,7 @@ func (s *Shelf) Fetch(_ context.Context, d did.DID) (fetch.Fetched, error) {
 
 // Put has the host of d serve m.
 func (s *Shelf) Put(d did.DID, m did.Material) {
-	s.PutFunc(d, func() (fetch.Fetched, error) { return fetch.Fetched{Material: m, SPKI: didweb.SPKI{1}}, nil })
+	s.PutFunc(d, func() (fetch.Fetched, error) { return fetch.Fetched{Material: m, SPKI: fetch.SPKI{1}}, nil })
 }
 
 // Break has the host of d give no answer.
