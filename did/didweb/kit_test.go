@@ -14,8 +14,8 @@ import (
 const beta = "did:web:beta.example"
 
 var (
-	at         = envelope.TimeOf(time.Date(2026, 12, 1, 10, 0, 0, 0, time.UTC))
-	k1, k2, k3 = seeded(0x11), seeded(0x13), seeded(0x14)
+	at     = envelope.TimeOf(time.Date(2026, 12, 1, 10, 0, 0, 0, time.UTC))
+	k1, k2 = seeded(0x11), seeded(0x13)
 )
 
 func seeded(b byte) did.PublicKey {
