@@ -240,9 +240,16 @@ func SealAgent(ctx context.Context, a Agent, org, agent envelope.Signer) (envelo
 	return envelope.Seal(ctx, a, org, agent)
 }
 
+// spelled reports whether two signatures carry the two keyids that belong to them. No
+// signature covers a keyid, and one object is one string of bytes.
+func spelled(sigs []envelope.Signature, org, agent string) bool {
+	a, b := sigs[0].KeyID, sigs[1].KeyID
+	return a == org && b == agent || a == agent && b == org
+}
+
 // OpenAgent verifies an agent object: both signatures, the organization's under
-// a key that src answers for its place, the agent's own under key.pub, and no
-// third one. It does not look at the time: Live does. Errors: those of
+// a key that src answers for its place, the agent's own under key.pub, their keyids
+// as SealAgent writes them, and no third one. It does not look at the time: Live does. Errors: those of
 // envelope.Decode and of src, *envelope.FormError, envelope.ErrSignature.
 func OpenAgent(ctx context.Context, e envelope.Envelope, src envelope.KeySource) (envelope.Verified[Agent], error) {
 	a, err := envelope.Decode[Agent](e)
@@ -258,6 +265,9 @@ func OpenAgent(ctx context.Context, e envelope.Envelope, src envelope.KeySource)
 	}
 	if n := len(e.Signatures); n != 2 {
 		return envelope.Verified[Agent]{}, form("signatures", "%d, not the organization's and the agent's", n)
+	}
+	if !spelled(e.Signatures, a.Kid, a.Key.Pub.Multikey()) {
+		return envelope.Verified[Agent]{}, form("signatures", "not under the kid the body names and the text of the agent's key")
 	}
 	v, _, err := envelope.OpenSet[Agent](e, []did.PublicKey{org.Public, a.Key.Pub}, func(signed []did.PublicKey) error {
 		if !slices.Contains(signed, org.Public) {
