@@ -3,8 +3,11 @@ package didwebvh_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -23,14 +26,7 @@ func plainLog(t testing.TB, update seed) didwebvh.History {
 		parameters: `{"method":"did:webvh:1.0","scid":"{SCID}","updateKeys":["` + update.Public().Multikey() + `"]}`,
 		state:      `{"id":"did:webvh:{SCID}:plain.example"}`,
 	}
-	blank, err := strictjson.Canonicalize(fmt.Appendf(nil, `{"parameters":%s,"state":%s,"versionId":"{SCID}","versionTime":"%s"}`, f.parameters, f.state, f.time), 32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := sha256.Sum256(blank)
-	scid := did.Base58(append([]byte{0x12, 0x20}, sum[:]...))
-	f.before, f.parameters, f.state = scid, strings.ReplaceAll(f.parameters, "{SCID}", scid), strings.ReplaceAll(f.state, "{SCID}", scid)
-	h, err := didwebvh.Verify(f.line(t), nil, day1)
+	h, err := didwebvh.Verify(f.first(t), nil, day1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,4 +231,63 @@ func proofValue(t testing.TB, line []byte) []byte {
 func onProcessors(n int, log []byte) (didwebvh.History, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
 	return didwebvh.Verify(log, nil, present)
+}
+
+// TestB16 (Gitlawb/node PR#314, blinklabs-io/gouroboros#2234): each of the 11 small-order points as an update key or a
+// witness, with the signature that plain Ed25519 takes for many messages under it. The entry is refused for the key.
+func TestB16(t *testing.T) {
+	var file struct {
+		Keys         []struct{ DID string }
+		SignatureHex string `json:"signature_hex"`
+	}
+	b, err := os.ReadFile("../testdata/local/ed25519-small-order.json")
+	if err == nil {
+		err = json.Unmarshal(b, &file)
+	}
+	sig, hexErr := hex.DecodeString(file.SignatureHex)
+	if err := errors.Join(err, hexErr); err != nil || len(file.Keys) != 11 || len(sig) != 64 {
+		t.Fatalf("%d keys, %v", len(file.Keys), err)
+	}
+	h := create(t, acme())
+	for _, k := range file.Keys {
+		text := strings.TrimPrefix(k.DID, "did:key:")
+		under := func(v strictjson.Value) strictjson.Value {
+			return v.With("verificationMethod", strictjson.StringOf(k.DID+"#"+text)).With("proofValue", strictjson.StringOf(did.Multibase(sig)))
+		}
+		update := second(h)
+		update.parameters, update.proof = strings.Replace(update.parameters, u2.Public().Multikey(), text, 1), under
+		open := forge{
+			before: "{SCID}", number: 1, time: "2026-12-01T10:00:00Z", signers: []seed{u1}, proof: under,
+			parameters: `{"method":"did:webvh:1.0","scid":"{SCID}","updateKeys":["` + text + `"]}`, state: `{"id":"did:webvh:{SCID}:plain.example"}`,
+		}
+		witness := second(h)
+		witness.parameters = strings.TrimSuffix(witness.parameters, "}") + `,"witness":{"threshold":1,"witnesses":[{"id":"` + k.DID + `"}]}}`
+		proof, err := strictjson.Canonicalize(fmt.Appendf(nil, `[{"versionId":%q,"proof":[%s]}]`, didwebvh.VersionID(witness.line(t)),
+			under(witnessProof(t, day2, didwebvh.VersionID(witness.line(t)), u1)).Raw()), 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, try := range map[string]func() error{
+			"an update key": func() error { _, err := h.Extend(update.line(t), nil, day2); return err },
+			"a witness":     func() error { _, err := h.Extend(witness.line(t), proof, day2); return err },
+			"the first key": func() error { _, err := didwebvh.Verify(open.first(t), nil, day2); return err },
+		} {
+			if err := try(); didwebvh.ReasonOf(err) != didwebvh.ReasonParameters || !errors.Is(err, did.ErrKeyInvalid) {
+				t.Errorf("%s as %s: %v", text, name, err)
+			}
+		}
+	}
+}
+
+// first is the line of a first entry: its SCID is made and put in its places.
+func (f forge) first(t testing.TB) []byte {
+	t.Helper()
+	blank, err := strictjson.Canonicalize(fmt.Appendf(nil, `{"parameters":%s,"state":%s,"versionId":"{SCID}","versionTime":"%s"}`, f.parameters, f.state, f.time), 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(blank)
+	scid := did.Base58(append([]byte{0x12, 0x20}, sum[:]...))
+	f.before, f.parameters, f.state = scid, strings.ReplaceAll(f.parameters, "{SCID}", scid), strings.ReplaceAll(f.state, "{SCID}", scid)
+	return f.line(t)
 }

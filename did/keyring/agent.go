@@ -240,18 +240,18 @@ func SealAgent(ctx context.Context, a Agent, org, agent envelope.Signer) (envelo
 	return envelope.Seal(ctx, a, org, agent)
 }
 
-// checkSignatures wants the two signatures under the keyids SealAgent writes. A keyid is
-// not signed: under any other the same object would have a second spelling.
+// checkSignatures wants two signatures under the keyids SealAgent writes. No signature
+// covers a keyid: under any other the same object would have a second spelling.
 func (a Agent) checkSignatures(sigs []envelope.Signature) *envelope.FormError {
 	if n := len(sigs); n != 2 {
 		return form("signatures", "%d, not the organization's and the agent's", n)
 	}
-	for _, kid := range []string{a.Kid, a.Key.Pub.Multikey()} {
-		if !slices.ContainsFunc(sigs, func(s envelope.Signature) bool { return s.KeyID == kid }) {
-			return form("signatures", "none has the keyid %.80s", kid)
-		}
+	org, agent := a.Kid, a.Key.Pub.Multikey()
+	x, y := sigs[0].KeyID, sigs[1].KeyID
+	if x == org && y == agent || x == agent && y == org {
+		return nil
 	}
-	return nil
+	return form("signatures", "not under the kid the body names and the text of the agent's key")
 }
 
 // OpenAgent verifies an agent object: both signatures, the organization's under
