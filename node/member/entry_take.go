@@ -11,6 +11,7 @@ import (
 	"trustnode/attestation"
 	"trustnode/did"
 	"trustnode/did/envelope"
+	"trustnode/did/keyring"
 	"trustnode/did/pins"
 	"trustnode/node/fault"
 	"trustnode/node/recorder"
@@ -80,6 +81,9 @@ func (m *Member) activate(ctx context.Context, row entryRow) (entryRow, error) {
 		witness = nil
 	}
 	if _, err := m.n.Ring.Offer(ctx, m.n.Org, append(line, '\n'), witness); err != nil {
+		if errors.Is(err, keyring.ErrFrozen) {
+			m.proven(ctx)
+		}
 		return row, refusal(err)
 	}
 	return m.announce(ctx, row)
