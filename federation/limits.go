@@ -45,6 +45,9 @@ const (
 
 	maxBinding = 4 << 10
 	maxBeacon  = 24 << 10
+	// maxForkProof holds two charters' signatures of all members; a body in the log is
+	// capped no lower.
+	maxForkProof = 32 << 10
 	// maxBindingLife bounds how long a lost node key can speak for its organization.
 	maxBindingLife = 90 * 24 * time.Hour
 	// slowest is the rate in bytes a second under which a frame is given up.

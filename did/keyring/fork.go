@@ -92,6 +92,76 @@ func (r *Ring) Branches(_ context.Context, d did.DID) ([]Branch, error) {
 	return cloned(m.record.Branches, Branch.clone), nil
 }
 
+// Forks answers the two entries at which each branch parts from the held log, open
+// or decided, the branch that was kept first before the others; nil without a fork.
+// A branch that only goes on after the head contradicts nothing and is left out, as
+// is one whose other entry this node no longer has. Errors: ErrAbsent.
+func (r *Ring) Forks(_ context.Context, d did.DID) ([]*Fork, error) {
+	m := r.find(d)
+	if m == nil {
+		return nil, fmt.Errorf("%s: %w", d, ErrAbsent)
+	}
+	var out []*Fork
+	for _, b := range m.record.Branches {
+		if f := m.describe(b); f.HeldLine != nil {
+			out = append(out, f)
+		}
+	}
+	return out, nil
+}
+
+// Knows reports whether a version of d is here: in its history or in a branch kept
+// beside it, open or decided; of a did:web, among its documents, trusted or not. It
+// looks into memory alone.
+func (r *Ring) Knows(d did.DID, version string) bool {
+	if d.Method() == didkey.Method {
+		return staticVersion(d, version) == nil
+	}
+	m := r.find(d)
+	if m == nil {
+		return false
+	}
+	_, held := m.byID(version)
+	return held || m.beside[version]
+}
+
+// Lines answers each line of entry n of d that is here, that of the held log first,
+// then those of the branches; nil for none.
+func (r *Ring) Lines(d did.DID, n int) [][]byte {
+	m := r.find(d)
+	if m == nil {
+		return nil
+	}
+	var out [][]byte
+	if v, ok := m.history.At(n); ok {
+		out = append(out, v.Line)
+	}
+	for _, b := range m.record.Branches {
+		at := 0
+		for line := range bytes.Lines(b.Lines) {
+			if at++; b.Parent+at == n {
+				out = append(out, bytes.TrimSuffix(line, []byte("\n")))
+				break
+			}
+		}
+	}
+	return out
+}
+
+// asides are the versions kept beside a history.
+func (m *member) asides() map[string]bool {
+	out := map[string]bool{}
+	for _, b := range m.record.Branches {
+		for _, id := range lineIDs(b.Lines) {
+			out[id] = true
+		}
+	}
+	for _, s := range m.record.Offered {
+		out[s.ID()] = true
+	}
+	return out
+}
+
 // keep keeps a log that the held one contradicts, or whose turn has not come
 // because a fork is open, and answers the *Fork. The head stays.
 func (r *Ring) keep(ctx context.Context, m *member, other didwebvh.History, common int) error {

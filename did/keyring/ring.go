@@ -59,6 +59,7 @@ func scidOf(d did.DID) string {
 }
 
 func (r *Ring) publish(m *member) {
+	m.beside = m.asides()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	d := m.did()

@@ -37,7 +37,8 @@ type member struct {
 	history  didwebvh.History // of did:webvh
 	versions []version        // in ascending order; empty if none could be verified
 	retired  map[did.PublicKey]int
-	below    *Below // not nil: state is behind the pins
+	below    *Below          // not nil: state is behind the pins
+	beside   map[string]bool // versions of branches and of documents that are not trusted; set once it is shown
 }
 
 // logged is the member that a verified log makes, without a record of its own yet.

@@ -1,9 +1,11 @@
 package gossip
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
+	"slices"
 
 	"trustnode/attestation"
 	attlog "trustnode/attestation/log"
@@ -124,6 +126,30 @@ func (r *reply) didLog(ctx context.Context, a didLogAsk) error {
 	for _, l := range bundle.DIDLogs(a.DID, a.After+1, log, witness) {
 		if err := r.line(l); err != nil {
 			return err
+		}
+	}
+	return r.branches(ctx, a.DID)
+}
+
+// branches sends what is kept beside a frozen log: what parts last first, so that no
+// branch begins where the one before it would go on. What does not fit is left out,
+// as the first lines of one prove the fork.
+func (r *reply) branches(ctx context.Context, d did.DID) error {
+	list, err := r.c.n.cfg.Identities.Branches(ctx, d)
+	if errors.Is(err, ErrAbsent) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(list, func(a, b Branch) int { return cmp.Compare(b.After, a.After) })
+	for _, b := range list[:min(len(list), maxBranches)] {
+		for _, l := range bundle.DIDLogs(d, b.After+1, b.Log, b.Witness) {
+			if err := r.line(l); errors.Is(err, errFull) {
+				return nil
+			} else if err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"trustnode/did"
 	"trustnode/federation"
 )
 
@@ -51,6 +52,14 @@ func (n *Node) Beat() { n.beats.give() }
 // Again has every linked peer synced with soon: what was learned of this node asks for
 // their word once more.
 func (n *Node) Again() { n.kickAll() }
+
+// SyncSoon has the linked nodes of an organization synced with soon: it says something
+// that only they can show.
+func (n *Node) SyncSoon(org did.DID) {
+	for _, p := range n.bounded(ofOrg(org)) {
+		p.kick.give()
+	}
+}
 
 // beaconNow makes and gossips a beacon. Where one was made less than apart ago it is left
 // to the loop: a peer that just came back counts only beacons it has not seen, so the

@@ -11,7 +11,7 @@
 // answer to an ask is its lines and one end frame:
 //
 //	{"charters":{"after":7}}                     envelopes, by seq
-//	{"did_log":{"after":2,"did":"D"}}            bundle lines
+//	{"did_log":{"after":2,"did":"D"}}            bundle lines, and those of branches while D is frozen
 //	{"bindings":{"have":["z…"]}}                 envelopes of the ids not named; beacons likewise
 //	{"events":{"did":"D","from":1024,"to":1290}} {"did","entries","from","rest","size"}
 //	{"notes":{"did":"D","from":0,"to":1290}}     {"did","notes"}

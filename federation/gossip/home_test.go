@@ -29,7 +29,8 @@ type home struct {
 	sign envelope.Signer
 	peer federation.PeerID
 	host envelope.Signer
-	node *Node // guarded by mu; of the present run
+	node *Node      // guarded by mu; of the present run
+	ids  Identities // instead of the DID logs below, where a test has real ones
 
 	mu      sync.Mutex // guards all below
 	fed     envelope.ID
@@ -294,6 +295,17 @@ func (h identitiesOf) Heads(context.Context) (map[did.DID]string, error) {
 	}
 	return out, nil
 }
+
+func (h identitiesOf) Knows(_ context.Context, d did.DID, version string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := versionNumber(version)
+	return n > 0 && n <= uint64(len(h.idlogs[d]))
+}
+
+func (h identitiesOf) Branches(context.Context, did.DID) ([]Branch, error) { return nil, nil }
+
+func (h identitiesOf) Doubted(context.Context, did.DID) ([]did.DID, error) { return nil, nil }
 
 func (h identitiesOf) Log(_ context.Context, d did.DID, after uint64) (log, witness []byte, err error) {
 	h.mu.Lock()

@@ -25,6 +25,7 @@ type judging struct {
 	signed    rates              // guarded by mu; a second, of each signer
 	charters  rates              // guarded by mu; a second, of each organization that passed them on
 	newcomers rates              // guarded by mu; an hour, of each organization that was asked for their DID logs
+	chased    chased             // guarded by mu
 }
 
 // ahead is the edge of a log with what was accepted and waits in the queue.
@@ -58,7 +59,7 @@ func (rs rates) within(d did.DID, at time.Time, span time.Duration, most int) bo
 
 func newJudging() judging {
 	return judging{parked: newParkedStore(), ahead: map[did.DID]*ahead{}, newest: map[did.DID]uint64{},
-		signed: rates{}, charters: rates{}, newcomers: rates{}}
+		signed: rates{}, charters: rates{}, newcomers: rates{}, chased: newChased()}
 }
 
 // mayMeet counts a DID log of a newcomer that an organization is asked for, and
@@ -286,6 +287,9 @@ func (n *Node) judgeBeacon(ctx context.Context, j job, head Head) federation.Ver
 		if h.DID == b.Org && h.Size > n.cfg.Edges.Edge(b.Org).End() {
 			n.lag(b.Org, h.Size, j.from)
 		}
+	}
+	if n.strange(ctx, b) {
+		n.kickOrg(b.Org, j.from)
 	}
 	n.enqueue(n.signed, j)
 	return federation.Accept

@@ -58,6 +58,19 @@ const (
 	// are asked of one organization in an hour: as many as can be active members. A
 	// node holds a DID log for good, and the charter that names it may never hold.
 	newcomersPerHour = 64
+	// maxDIDLog and maxBranchBytes cap, in bytes, what is taken of one DID log, and of
+	// the branches beside it, at most maxBranches of them: what a node may hold.
+	maxDIDLog      = 8 << 20
+	maxBranchBytes = 16 << 20
+	maxBranches    = 8
+	// chaseAgain is how long the same head of a DID log that nobody here knows is not
+	// asked of the same node again, nor synced for when the same member's beacon shows
+	// it. chasesPerHour is how many of them one organization may show in an hour, as
+	// heads and as beacons each: every member may have rotated. maxChased is how many
+	// are remembered.
+	chaseAgain    = time.Hour
+	chasesPerHour = 64
+	maxChased     = 8192
 	// parkedBytes, parkedPeer and parkedFor bound what waits for something missing.
 	parkedBytes = 16 << 20
 	parkedPeer  = 2 << 20

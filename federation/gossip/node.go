@@ -62,7 +62,7 @@ type Node struct {
 	sets   noteSets                      // guarded by mu
 	beacon time.Time                     // guarded by mu; when the newest own beacon was made
 	busy   map[did.DID]bool              // guarded by mu; witnesses that are being asked
-	pulls  map[did.DID]chan struct{}     // guarded by mu; logs that are being pulled
+	pulls  map[turn]chan struct{}        // guarded by mu; logs that are being pulled
 
 	beaconing sync.Mutex // held while a beacon is made
 
@@ -101,7 +101,7 @@ func New(cfg Config) (*Node, error) {
 		cfg: cfg, events: newQueue(), signed: newQueue(),
 		publishes: make(signal, 1), cosigns: make(signal, 1), wants: make(signal, 1), lags: make(signal, 1), beats: make(signal, 1),
 		bound: map[federation.PeerID]did.DID{}, peers: map[federation.PeerID]*peer{},
-		asked: map[askedOf]time.Time{}, busy: map[did.DID]bool{}, pulls: map[did.DID]chan struct{}{},
+		asked: map[askedOf]time.Time{}, busy: map[did.DID]bool{}, pulls: map[turn]chan struct{}{},
 		sets: newNoteSets(), judging: newJudging(),
 	}
 	return n, nil

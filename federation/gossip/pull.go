@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"trustnode/attestation"
 	attlog "trustnode/attestation/log"
@@ -80,59 +79,6 @@ func firstOf(a, b error) error {
 	return b
 }
 
-func (c *conversation) pullDIDs(ctx context.Context) error {
-	held, err := c.n.cfg.Identities.Heads(ctx)
-	if err != nil {
-		return err
-	}
-	for _, x := range c.theirs.DIDs {
-		after := versionNumber(held[x.DID])
-		if versionNumber(x.DIDHead) <= after || c.n.cfg.Members.Status(x.DID) == "" {
-			continue
-		}
-		if err := c.pullDID(ctx, x.DID, after); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// pullDID asks for the lines of a DID log after a version.
-func (c *conversation) pullDID(ctx context.Context, d did.DID, after uint64) error {
-	news := false
-	for more := true; more; {
-		next := after
-		e, err := c.ask(ask{DIDLog: &didLogAsk{After: after, DID: d}}, func(b []byte) error {
-			l, err := bundle.ParseLine(b)
-			part, ok := l.(bundle.DIDLog)
-			if err != nil || !ok || part.DID != d || part.From != next+1 {
-				return blame("not the log of %s from %d", d, next+1)
-			}
-			o, err := c.n.cfg.Identities.Offer(ctx, d, part.From, part.Log, part.Witness)
-			next += lines(part.Log)
-			news = news || o == Taken
-			return judged("DID log of "+d.String(), o, err)
-		})
-		if err != nil {
-			return err
-		}
-		more, after = e.More && next > after, next
-	}
-	if news {
-		c.n.rejudge(ctx)
-	}
-	return nil
-}
-
-func lines(log []byte) (n uint64) {
-	for _, b := range log {
-		if b == '\n' {
-			n++
-		}
-	}
-	return n
-}
-
 func (c *conversation) pullCharters(ctx context.Context) error {
 	for {
 		head, ok := c.n.cfg.Members.Head()
@@ -197,7 +143,7 @@ func (c *conversation) pullMembers(ctx context.Context, e envelope.Envelope) err
 		if c.n.cfg.Members.Status(m.DID) == "" && !c.n.judging.mayMeet(c.org, c.n.cfg.Now()) {
 			continue
 		}
-		if err := c.pullDID(ctx, m.DID, after); err != nil {
+		if _, err := c.pullDID(ctx, m.DID, after); err != nil {
 			return err
 		}
 	}
@@ -294,40 +240,12 @@ func (c *conversation) compareHead(ctx context.Context, x didHead) error {
 	return judged("head of "+x.DID.String(), o, err)
 }
 
-// takeTurn waits a moment for another pull of the same log, which may bring the
-// same; then both go on, since one may be stuck.
-func (n *Node) takeTurn(ctx context.Context, d did.DID) (release func()) {
-	mine := make(chan struct{})
-	n.mu.Lock()
-	other := n.pulls[d]
-	if other == nil {
-		n.pulls[d] = mine
-	}
-	n.mu.Unlock()
-	if other != nil {
-		t := time.NewTimer(turnWait)
-		defer t.Stop()
-		select {
-		case <-other:
-		case <-t.C:
-		case <-ctx.Done():
-		}
-		return func() {}
-	}
-	return func() {
-		n.mu.Lock()
-		delete(n.pulls, d)
-		n.mu.Unlock()
-		close(mine)
-	}
-}
-
 func (c *conversation) pullLog(ctx context.Context, x didHead) error {
 	size := noteSize([]byte(x.Note))
 	if held, _, err := c.n.head(ctx, x.DID); err != nil || held >= size {
 		return err
 	}
-	defer c.n.takeTurn(ctx, x.DID)()
+	defer c.n.takeTurn(ctx, turn{"log", x.DID})()
 	for {
 		held, _, err := c.n.head(ctx, x.DID)
 		if err != nil || held >= size {

@@ -89,6 +89,22 @@ type Identities interface {
 	// Offer verifies lines whose first is version from and keeps what is new.
 	// What waited for a key is then judged again. The error is this node's.
 	Offer(ctx context.Context, d did.DID, from uint64, log, witness []byte) (Outcome, error)
+	// Knows reports whether a version is here, in the log or in what is kept beside
+	// it. It answers from memory and never blocks.
+	Knows(ctx context.Context, d did.DID, version string) bool
+	// Branches returns what is kept beside a log that is frozen by a fork; nothing
+	// of one that is not, whatever was decided before.
+	Branches(ctx context.Context, d did.DID) ([]Branch, error)
+	// Doubted lists the DIDs of whose logs a member has proven a fork that is not
+	// known here: its nodes are asked for all they keep of them.
+	Doubted(ctx context.Context, by did.DID) ([]did.DID, error)
+}
+
+// Branch is exact lines of a DID log after a version, with the witness file that
+// goes with them.
+type Branch struct {
+	After        uint64
+	Log, Witness []byte
 }
 
 // Bindings keeps the newest binding of each node of each organization, the own

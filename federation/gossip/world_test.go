@@ -50,8 +50,12 @@ func acquaint(hs []*home) {
 
 // config wires a home to a transport.
 func (h *home) config(tr federation.Transport) Config {
+	var ids Identities = identitiesOf{h}
+	if h.ids != nil {
+		ids = h.ids
+	}
 	return Config{
-		Me: h.me, Transport: tr, Members: h, Greeter: h, Charters: chartersOf{h}, Identities: identitiesOf{h},
+		Me: h.me, Transport: tr, Members: h, Greeter: h, Charters: chartersOf{h}, Identities: ids,
 		Bindings: bindingsOf{h}, Beacons: beaconsOf{h}, Logs: logsOf{h}, Intake: logsOf{h}, Edges: logsOf{h},
 		Witnessing: witnessingOf{h}, Objects: objectsOf{h}, Lender: lenderOf{h}, Keys: h, Now: time.Now,
 	}

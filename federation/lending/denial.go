@@ -24,6 +24,7 @@ const (
 	CodeReplay          Code = "replay"
 	CodeClockSkew       Code = "clock_skew"
 	CodeStale           Code = "stale"
+	CodeForked          Code = "forked"
 	CodeUnavailable     Code = "unavailable"
 )
 
@@ -37,6 +38,7 @@ const (
 	ReasonNotYet         = "not_yet"         // before not_before
 	ReasonLapsed         = "lapsed"          // the pact has ended
 	ReasonNotMember      = "not_member"      // the borrower's organization is no active member
+	ReasonDIDLog         = "did_log"         // the borrower's organization is frozen by a fork of its DID log
 	ReasonBorrower       = "borrower_ended"  // the borrower's agent object is not live, or lacks the capability
 	ReasonLender         = "lender_ended"    // the lender's agent object is not live, or lacks the capability
 	ReasonClock          = "clock_untrusted" // the lender's node does not trust its clock

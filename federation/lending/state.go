@@ -88,6 +88,9 @@ type State struct {
 	// Member says that borrower and lender are of one organization, or the
 	// borrower's is an active member of the federation.
 	Member bool
+	// Forked says that a fork of the borrower's organization's DID log is held and not
+	// decided: whoever asks may be who took its key.
+	Forked bool
 	// MayLend says that the node's state allows live reads of this loan; NodeState
 	// is its word, such as "stale".
 	MayLend   bool

@@ -64,6 +64,9 @@ func (c *Client) permission(ctx context.Context, text string) (envelope.Verified
 	if err != nil {
 		return none, lender, err
 	}
+	if err := c.n.Contested(ctx, lender.Org); err != nil {
+		return none, lender, err // who answers may be who took the lender's key
+	}
 	return v, lender, reachable(v, lender.Org)
 }
 

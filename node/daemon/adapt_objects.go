@@ -13,6 +13,7 @@ import (
 	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/did/keyring"
+	"trustnode/federation"
 	"trustnode/federation/bundle"
 	"trustnode/federation/gossip"
 	"trustnode/federation/lending"
@@ -87,6 +88,8 @@ func isPublic(t attestation.Type, body []byte) bool {
 	}
 	var err error
 	switch rule.Schema {
+	case "forkproof":
+		_, err = federation.ParseForkProof(body)
 	case "dispute":
 		_, err = mediation.ParseDispute(body)
 	case "answer":

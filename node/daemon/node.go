@@ -174,7 +174,7 @@ func (n *Node) openSelf(ctx context.Context) error {
 	n.self = &self.Node{Org: n.cfg.Org, Name: n.cfg.Name, DB: n.state, Ring: ring, Lib: library.New(n.state), Entries: memory.New(n.state, time.Now),
 		Signers: n.sign, Peers: apart{n: n}, Log: n.log}
 	rec, err := recorder.New(ctx, recorder.Config{Org: n.cfg.Org, State: n.state, Audit: n.audit, Events: n.events, Pins: n.pins,
-		Signer: n.sign.Issuer, SignerOf: n.sign.byKid, WitnessSigner: n.sign.witness, Ring: recorder.RingOf(ring),
+		Signer: n.sign.Log, SignerOf: n.sign.byKid, WitnessSigner: n.sign.witness, Ring: recorder.RingOf(ring),
 		Member: func(d did.DID) bool { return n.member != nil && n.member.IsMember(d) }, Quorum: n.freshQuorum, OnHead: n.onHead, Now: time.Now, Log: n.log})
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ func (n *Node) openSelf(ctx context.Context) error {
 // own checks that state and keys in the directory are those of the organization that the
 // configuration names.
 func (n *Node) own(ctx context.Context) error {
-	_, _, err := n.sign.Issuer(ctx)
+	_, _, err := n.sign.Log(ctx)
 	var below *keyring.Below
 	switch {
 	case errors.Is(err, keyring.ErrAbsent):
@@ -248,7 +248,7 @@ func (n *Node) openUses(ctx context.Context) error {
 	n.member, err = member.New(ctx, n.self, member.Config{Pins: n.pins, HostKey: host, Listen: n.cfg.P2P, Contact: n.cfg.Contact,
 		Software: "trustnode/" + n.version, Mono: func() time.Duration { return time.Since(n.mono) }, Size: n.logSize,
 		NewKey: n.sign.newKey, DropKey: n.keys.Delete, Witness: n.sign.witnessKey, Endorse: n.endorse,
-		AgentEnded: n.agentEnded, Credential: credential.Export, Again: n.again, Resuming: n.resuming, Resumed: n.resumed})
+		AgentEnded: n.agentEnded, Credential: credential.Export, Again: n.again, Doubted: n.doubted, Resuming: n.resuming, Resumed: n.resumed})
 	if err != nil {
 		return err
 	}

@@ -115,7 +115,7 @@ func (n *Node) join(ctx context.Context) error {
 	l := logs{n.self.Rec, n.events, n.cfg.Org}
 	seams := n.member.Seams()
 	n.gossip, err = gossip.New(gossip.Config{Me: n.cfg.Org, Transport: t, Members: seams.Members, Greeter: seams.Greeter, Charters: seams.Charters,
-		Identities: identities{n.self.Ring, n.resolver.Offer}, Bindings: seams.Bindings, Beacons: seams.Beacons, Logs: l, Intake: l, Edges: l,
+		Identities: identities{n.self.Ring, n.member, n.resolver.Offer, n.proveForks}, Bindings: seams.Bindings, Beacons: seams.Beacons, Logs: l, Intake: l, Edges: l,
 		Witnessing: witnessing{n}, Objects: objects{n}, Lender: n.lender, Keys: n.self.Ring.HeadSource(), SyncEvery: n.cfg.SyncEvery, Now: time.Now, Log: n.log})
 	if err != nil {
 		return err
@@ -151,6 +151,21 @@ func reachable(a net.Addr) string {
 func (n *Node) keysMoved(ctx context.Context, d did.DID) {
 	if err := n.self.Rec.Recheck(ctx, d); err != nil {
 		n.log.WarnContext(ctx, "events of a member could not be judged again", "org", d.String(), "err", err)
+	}
+}
+
+// proveForks logs what a peer's DID log has proven.
+func (n *Node) proveForks(ctx context.Context) {
+	if err := n.member.ProveForks(ctx); err != nil {
+		n.log.WarnContext(ctx, "a fork is held and not logged yet", "err", err)
+	}
+}
+
+// doubted has a member's nodes synced with: its log tells of a fork whose lines only they
+// may have.
+func (n *Node) doubted(by did.DID) {
+	if n.gossip != nil {
+		n.gossip.SyncSoon(by)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"trustnode/did/envelope"
 	"trustnode/did/keyring"
 	"trustnode/did/keys"
+	"trustnode/node/fault"
 	"trustnode/node/self"
 	"trustnode/node/store"
 )
@@ -28,9 +29,34 @@ var _ self.Signers = (*signers)(nil)
 // Issuer implements self.Signers.
 func (s *signers) Issuer(ctx context.Context) (envelope.Signer, string, error) {
 	listed, err := s.listed(ctx)
+	if errors.Is(err, keyring.ErrFrozen) {
+		return nil, "", fault.Wrap(fault.Forked, "did_log", err).WithHint("nothing is signed for others until the fork of our DID log is decided; trustnode did show lists both branches")
+	}
 	if err != nil {
 		return nil, "", err
 	}
+	return s.first(ctx, listed)
+}
+
+// Log is the signer of the own log. While a fork freezes the own DID that goes on under
+// the key of the version held first: it records what is done here, and no peer takes it
+// before the fork is decided. Should that fall on the other branch, it never counts.
+func (s *signers) Log(ctx context.Context) (envelope.Signer, string, error) {
+	listed, err := s.listed(ctx)
+	if errors.Is(err, keyring.ErrFrozen) {
+		var all []keyring.Listing
+		if all, err = s.ring.Versions(ctx, s.org); err == nil && len(all) > 0 {
+			listed = all[len(all)-1].Keys
+		}
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return s.first(ctx, listed)
+}
+
+// first is the signer of the first of some keys that is in the node's store.
+func (s *signers) first(ctx context.Context, listed []did.PublicKey) (envelope.Signer, string, error) {
 	for _, k := range listed {
 		if signer, err := s.signer(ctx, k); err == nil {
 			return signer, k.Multikey(), nil

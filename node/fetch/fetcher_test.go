@@ -266,8 +266,12 @@ func TestAnswersThatAreRefused(t *testing.T) {
 		want    Cause
 		kind    error
 	}{
-		"moved for good":         {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/other", http.StatusMovedPermanently) }, CauseRedirect, did.ErrUnavailable},
-		"moved on the same host": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/other", http.StatusTemporaryRedirect) }, CauseRedirect, did.ErrUnavailable},
+		"moved for good": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/other", http.StatusMovedPermanently)
+		}, CauseRedirect, did.ErrUnavailable},
+		"moved on the same host": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/other", http.StatusTemporaryRedirect)
+		}, CauseRedirect, did.ErrUnavailable},
 		"moved to a place that is no URL": {func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Location", "ht tp:%%")
 			w.WriteHeader(308)

@@ -155,6 +155,9 @@ func (i *issuing) draft(in IssueInput) error {
 // judge holds the permission to what charter and operator allow.
 func (i *issuing) judge() error {
 	s := i.stand
+	if s.forked != nil {
+		return s.forked
+	}
 	if !s.mayIssue() {
 		return fault.New(fault.Refused, s.word, "in state %s this node issues no such loan", s.word).
 			WithHint("trustnode fed status shows what is missing; trustnode status --wait fresh waits for it")

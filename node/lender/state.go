@@ -1,6 +1,8 @@
 package lender
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 type standing struct {
 	cross   bool // the organization is another one
 	member  bool
+	forked  error // the refusal of an organization whose DID log has forked, or the own one
 	allowed federation.Allowed
 	word    string       // the node's state
 	head    charter.Head // zero without a federation, or within the organization
@@ -30,6 +33,7 @@ func (l *Lender) standing(org did.DID, at time.Time) standing {
 		s.member = true
 		return s
 	}
+	s.forked = cmp.Or(l.n.Contested(context.Background(), l.n.Org), l.n.Contested(context.Background(), org))
 	chain, ok := l.n.Standing.Charter()
 	if !ok {
 		return s
@@ -82,7 +86,7 @@ func (l *Lender) load(g library.Getter, k *known, m moment) (lending.State, self
 		return st, lender, err
 	}
 	stand := l.standing(org, m.at)
-	st.Member, st.MayLend, st.NodeState = stand.member, stand.mayLend(), stand.word
+	st.Member, st.MayLend, st.NodeState, st.Forked = stand.member, stand.mayLend(), stand.word, stand.forked != nil
 	st.Revoked, err = revoked(g, k.perm, org)
 	st.RevocationsRead = err == nil
 	return st, lender, err

@@ -286,7 +286,7 @@ func (m *Member) Agents(ctx context.Context) ([]self.AgentRow, error) {
 func (m *Member) Renew(ctx context.Context, at time.Time) error {
 	m.own.Lock()
 	defer m.own.Unlock()
-	if s, _ := m.n.Rec.State(); s != recorder.Open {
+	if s, _ := m.n.Rec.State(); s != recorder.Open || m.ownDID() == did.Frozen {
 		return nil // the next hour will do
 	}
 	list, err := m.Agents(ctx)

@@ -44,6 +44,7 @@ func (m *Member) Apply(ctx context.Context, file []byte, fingerprint string) (Ap
 	// stands, whichever keys were retired since.
 	res, err := m.review(ctx, f, at, federationOf(head))
 	if err != nil {
+		m.foundFork(ctx, f, err)
 		return Applied{}, m.noteSibling(ctx, f, err)
 	}
 	if res.Outcome != nil {
@@ -93,6 +94,7 @@ func (m *Member) enforce(ctx context.Context, f charter.File, at time.Time, why 
 	p := m.positions(federationOf(head), federationOf(head))
 	res, err := charter.Apply(ctx, base, f, charter.NewRing(m.n.Ring, p), at)
 	if err != nil {
+		m.foundFork(ctx, f, err)
 		return Applied{}, m.noteSibling(ctx, f, err)
 	}
 	bound, skipped := m.openBindings(ctx, f.Bindings, res.Chain, at)
@@ -158,6 +160,7 @@ func (m *Member) adopt(ctx context.Context, base, chain charter.Chain, f charter
 	for _, b := range list {
 		m.showBinding(b)
 	}
+	m.proven(ctx) // of an organization that is a member only now
 	return nil
 }
 

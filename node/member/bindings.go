@@ -270,7 +270,7 @@ func (m *Member) renewBinding(ctx context.Context, at time.Time) error {
 		return nil
 	}
 	r, ok := chain.Head().Member(m.n.Org)
-	if _, _, may := m.State(at); !ok || !r.Active() || !may.OwnLog {
+	if _, _, may := m.State(at); !ok || !r.Active() || !may.OwnLog || m.ownDID() == did.Frozen {
 		return nil
 	}
 	_, err := m.bind(ctx, chain.Federation(), r.Generation, at)

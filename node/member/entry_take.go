@@ -70,7 +70,11 @@ func (m *Member) activate(ctx context.Context, row entryRow) (entryRow, error) {
 	}
 	m.own.Lock()
 	defer m.own.Unlock()
-	if err := row.offer(ctx, m.n.Ring, m.n.Org); err != nil {
+	err := row.offer(ctx, m.n.Ring, m.n.Org)
+	if errors.Is(err, keyring.ErrFrozen) {
+		m.proven(ctx)
+	}
+	if err != nil {
 		return row, err
 	}
 	return m.announce(ctx, row)

@@ -29,6 +29,13 @@ const (
 	projectBatch = 256
 	// appendPoll is how often a wait for the own log looks whether that still moves.
 	appendPoll = 250 * time.Millisecond
+	// maxForks is how many forks of one DID log are logged here: one is enough to have
+	// it frozen, and who signs more of them should not fill the log.
+	maxForks = 16
+	// maxClaims is how many fork.proven of one organization are looked at, from the first.
+	maxClaims = 64
+	// maxEntry is the greatest number of an entry of a DID log.
+	maxEntry = 4096
 	// maxVoices bounds how many organizations' words on our numbers are kept.
 	maxVoices = 128
 )

@@ -53,6 +53,9 @@ type Config struct {
 	// peers have shown it: what the state lacks of it is taken over. Its error keeps the
 	// node recovering. Optional.
 	Resuming func(ctx context.Context) error
+	// Doubted is called when a member's log says that a DID log has forked and the lines
+	// are not here: its nodes are to be asked soon. Optional.
+	Doubted func(by did.DID)
 	// Resumed is called when the node leaves recovering, after the own log takes
 	// what waits; it may be called more than once. Optional.
 	Resumed func()
@@ -84,6 +87,8 @@ type Member struct {
 	recovery  recovery
 	asked     map[did.DID]envelope.ID // by log, the agent object that Wants named last
 	refused   map[string]uint64       // entries that were not witnessed, by reason
+	claims    map[did.DID][]claim     // by log, the forks of DID logs it tells of
+	unproven  bool                    // a fork may be held that is not logged
 	pulse     chan struct{}           // closed and replaced at each change
 }
 
@@ -112,11 +117,14 @@ func New(ctx context.Context, n *self.Node, cfg Config) (*Member, error) {
 	if cfg.Resuming == nil {
 		cfg.Resuming = func(context.Context) error { return nil }
 	}
+	if cfg.Doubted == nil {
+		cfg.Doubted = func(did.DID) {}
+	}
 	if cfg.Resumed == nil {
 		cfg.Resumed = func() {}
 	}
 	m := &Member{n: n, cfg: cfg, listen: slices.Clone(cfg.Listen), bindings: map[did.DID]bound{}, beacons: map[did.DID]heard{},
-		recovery: newRecovery(), asked: map[did.DID]envelope.ID{}, refused: map[string]uint64{}, entering: make(chan struct{}, 1), pulse: make(chan struct{})}
+		recovery: newRecovery(), asked: map[did.DID]envelope.ID{}, refused: map[string]uint64{}, claims: map[did.DID][]claim{}, entering: make(chan struct{}, 1), pulse: make(chan struct{})}
 	if err := m.load(ctx); err != nil {
 		return nil, err
 	}
@@ -127,6 +135,7 @@ func New(ctx context.Context, n *self.Node, cfg Config) (*Member, error) {
 	if err := m.finishEntry(ctx); err != nil {
 		return nil, err
 	}
+	m.proven(ctx) // a crash may have come between a freeze and its event
 	return m, nil
 }
 

@@ -20,7 +20,8 @@ import (
 
 // Project brings what logged events say of agents and keys into the state, for every log
 // held: agent.issued and agent.revoked become agent rows, a rotation for compromise or
-// loss ends the organization's bindings. What names an object that is not held is parked
+// loss ends the organization's bindings, a fork.proven about unknown lines has them asked
+// for. What names an object that is not held is parked
 // and tried again. It may run at any time and any number of times.
 func (m *Member) Project(ctx context.Context) error {
 	m.projecting.Lock()
@@ -30,12 +31,18 @@ func (m *Member) Project(ctx context.Context) error {
 		return err
 	}
 	var errs []error
+	if m.isUnproven() {
+		errs = append(errs, m.ProveForks(ctx))
+	}
 	for _, h := range heads { // what is wrong with one log holds up no other
 		if err := m.projectAgents(ctx, h.Org); err != nil {
 			errs = append(errs, fmt.Errorf("agents of %s: %w", h.Org, err))
 		}
 		if err := m.endBindings(ctx, h.Org); err != nil {
 			errs = append(errs, fmt.Errorf("bindings of %s: %w", h.Org, err))
+		}
+		if err := m.projectForks(ctx, h.Org); err != nil {
+			errs = append(errs, fmt.Errorf("forks told of by %s: %w", h.Org, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -25,6 +25,7 @@ const (
 	keyParked  = "pk/"        // pk/<org>/<object id>: index of agent.issued, decimal
 	keyCursor  = "pc/"        // pc/<org>: cursorRow of the projection
 	keyEntry   = "rot"        // entryRow: an entry of the own DID log under way
+	keyFork    = "fork/"      // fork/<did>: forkRow
 )
 
 // headRow says which charter is in force.
@@ -112,6 +113,7 @@ func namedKey(d did.DID, n string) string { return keyNamed + d.String() + "/" +
 func parkedKey(d did.DID, id envelope.ID) string {
 	return keyParked + d.String() + "/" + id.String()
 }
+func forkKey(d did.DID) string   { return keyFork + d.String() }
 func cursorKey(d did.DID) string { return keyCursor + d.String() }
 
 // get reads a row; false where there is none.

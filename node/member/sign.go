@@ -161,7 +161,11 @@ func (m *Member) maySign(ctx context.Context, res charter.Result, at time.Time) 
 
 // notNow is the refusal of a state.
 func (m *Member) notNow(state federation.State, reasons []federation.Reason, what string) error {
-	d := fault.New(codeOf(state), state.String(), "%s in the state %s", what, state)
+	code := codeOf(state)
+	if len(reasons) > 0 && reasons[0].Why == federation.WhyForkProof {
+		code = fault.Forked
+	}
+	d := fault.New(code, state.String(), "%s in the state %s", what, state)
 	if words := m.Words(reasons); len(words) > 0 {
 		d = d.WithHint("%s", words[0])
 	}

@@ -32,7 +32,8 @@ func (m *Member) State(at time.Time) (federation.State, []federation.Reason, fed
 
 // view gathers what the state is computed from. The caller holds mu.
 func (m *Member) view() federation.View {
-	v := federation.View{Recovering: m.causes(), Confirmed: m.confirmed, Ended: m.endedDID()}
+	own := m.ownDID()
+	v := federation.View{Recovering: m.causes(), Confirmed: m.confirmed, Accused: own == did.Frozen, Ended: own == did.Deactivated}
 	if m.chain.IsZero() {
 		return v
 	}
@@ -47,10 +48,14 @@ func (m *Member) view() federation.View {
 	return v
 }
 
-// endedDID tells whether the own DID is deactivated, as far as its log is announced.
-func (m *Member) endedDID() bool {
+// ownDID is the state of the own DID, zero where it is not known. A claim of another that
+// it has forked is not enough: only the lines, verified here, freeze it.
+func (m *Member) ownDID() did.State {
 	v, err := m.n.Ring.Head(context.Background(), m.n.Org)
-	return err == nil && v.State == did.Deactivated
+	if err != nil {
+		return 0
+	}
+	return v.State
 }
 
 func headOf(h charter.Head, me did.DID) *federation.Head {

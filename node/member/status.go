@@ -71,6 +71,9 @@ func (m *Member) word(r federation.Reason) string {
 		if r.Why == federation.WhyEnded {
 			return "this organization has deactivated its DID: nothing is signed any more, its past still verifies"
 		}
+		if r.Why == federation.WhyForkProof {
+			return m.forkWord()
+		}
 		return fmt.Sprintf("this organization is %s at charter %d", r.State, h.Seq)
 	case federation.UpgradeRequired:
 		return fmt.Sprintf("charter %d asks for %s: upgrade trustnode", h.Seq, strings.Join(h.NeedsUpgrade(), ", "))
@@ -84,6 +87,16 @@ func (m *Member) word(r federation.Reason) string {
 		return m.staleWord(r)
 	}
 	return ""
+}
+
+// forkWord says that the own DID is frozen.
+func (m *Member) forkWord() string {
+	const rest = "nobody takes anything new under our keys until that is decided: trustnode did show lists both"
+	f, err := m.n.Ring.Forked(context.Background(), m.n.Org)
+	if err != nil || f == nil {
+		return "our DID log has two branches; " + rest
+	}
+	return fmt.Sprintf("two entries %d of our DID log are signed, %s and %s, so a next update key is in other hands or was used twice; %s", f.Number, f.Held, f.Offered, rest)
 }
 
 func recoveringWord(c federation.Cause) string {

@@ -16,6 +16,7 @@ import (
 	"trustnode/did/keyring"
 	"trustnode/federation"
 	"trustnode/federation/charter"
+	"trustnode/node/fault"
 	"trustnode/node/library"
 	"trustnode/node/memory"
 	"trustnode/node/recorder"
@@ -43,6 +44,17 @@ var ErrNoKey = errors.New("no private key of it is held here")
 
 // ErrOffline says that no peer can be asked: the node does not run.
 var ErrOffline = errors.New("the node does not run, no peer can be asked")
+
+// Contested refuses to deal with an organization, code forked, while its DID is frozen by
+// a fork; nil if it is not.
+func (n *Node) Contested(ctx context.Context, org did.DID) error {
+	v, err := n.Ring.Head(ctx, org)
+	if err != nil || v.State != did.Frozen {
+		return nil // one that is not held has no key that could be accepted either
+	}
+	return fault.New(fault.Forked, "did_log", "the DID log of %s has two branches that are signed alike", org).
+		WithHint("trustnode did show %s lists both; the charter decides, or its operator says which one is theirs", org)
+}
 
 // Signers hands out signers by whom they speak for. It is safe for concurrent use.
 type Signers interface {
