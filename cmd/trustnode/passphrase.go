@@ -34,7 +34,9 @@ var (
 	personSecret     = &secret{variable: "TRUSTNODE_PERSON_PASSPHRASE"}     // of one person's store
 	recoverySecret   = &secret{variable: "TRUSTNODE_RECOVERY_KEY"}          // no passphrase, and kept like one
 
-	secrets = []*secret{nodeSecret, updateSecret, governanceSecret, personSecret, recoverySecret}
+	newSecret = &secret{variable: "TRUSTNODE_NEW_PASSPHRASE"} // that takes another's place
+
+	secrets = []*secret{nodeSecret, updateSecret, governanceSecret, personSecret, recoverySecret, newSecret}
 )
 
 // maxPassphrase is the longest passphrase in bytes; a file with more is not one.
