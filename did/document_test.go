@@ -88,6 +88,7 @@ func document(members string) []byte {
 	return []byte(`{"id":"did:web:acme.example",` + members + `}`)
 }
 
+// TestAKeySpeaksOnlyUnderItsRelationship is identity I-18.
 func TestAKeySpeaksOnlyUnderItsRelationship(t *testing.T) {
 	d, err := did.ParseDocument(document(`"verificationMethod":[`+
 		method("did:web:acme.example#a", keyA, "")+`,`+
@@ -152,6 +153,7 @@ func TestAKeySpeaksOnlyUnderItsRelationship(t *testing.T) {
 
 func errOf(_ did.PublicKey, err error) error { return err }
 
+// TestMethodsThatCannotBeUsed is identity B-14 (a Multikey without codec).
 func TestMethodsThatCannotBeUsed(t *testing.T) {
 	jwk := `{"kty":"OKP","crv":"Ed25519","x":"Lm_M42cB3HkUiODQsXRcweM6TByfzEHGO9ND274JcOY"}`
 	raw := decode(t, keyA).Raw()

@@ -146,6 +146,7 @@ func TestMalformedKeyTextsFailForTheirOwnReason(t *testing.T) {
 	}
 }
 
+// TestSmallOrderPointsAreRefusedInEveryEncoding is identity B-16.
 func TestSmallOrderPointsAreRefusedInEveryEncoding(t *testing.T) {
 	var v struct {
 		Keys []struct{ Hex, DID string }
@@ -191,6 +192,7 @@ func testKey(seed byte) (did.PublicKey, ed25519.PrivateKey) {
 	return k, private
 }
 
+// TestMultikeyBytesFollowTheirRules is identity B-14 (ed without 01, P-256 uncompressed, eb51, no codec).
 func TestMultikeyBytesFollowTheirRules(t *testing.T) {
 	k, _ := testKey(1)
 	raw := k.Raw()

@@ -131,6 +131,7 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
+// TestSoleImporters is identity I-23 (aries in its two packages).
 func TestSoleImporters(t *testing.T) {
 	for _, s := range read(t) {
 		if s.test {
@@ -150,6 +151,7 @@ func TestSoleImporters(t *testing.T) {
 // keysMay lists who may hold private keys.
 var keysMay = []string{"node/daemon", "node/self", "testnet"}
 
+// TestPrivateKeysStayWhereTheyBelong is identity I-23 (did/keys where it is named).
 func TestPrivateKeysStayWhereTheyBelong(t *testing.T) {
 	for _, s := range read(t) {
 		if s.test || suites(s.pkg) {
@@ -214,6 +216,7 @@ func TestEd25519IsCheckedInOnePlace(t *testing.T) {
 	}
 }
 
+// TestNoVerdictIsABareBool is identity I-23.
 func TestNoVerdictIsABareBool(t *testing.T) {
 	for _, s := range read(t) {
 		if s.test {

@@ -124,6 +124,7 @@ func rotatedAt3(t *testing.T, v versions) history.Keys {
 	return must(t, k, v, 3, rotated(t, i2, swap()))
 }
 
+// TestPositionDecidesAroundARotation is identity I-8 (r−1, r and r+1).
 func TestPositionDecidesAroundARotation(t *testing.T) {
 	k := rotatedAt3(t, versions{{i1}, {i2}})
 	cases := []struct {
@@ -157,6 +158,7 @@ func TestPositionDecidesAroundARotation(t *testing.T) {
 	}
 }
 
+// TestTheVersionWithoutKeysEndsTheLog is identity I-16 for the organization's own log.
 func TestTheVersionWithoutKeysEndsTheLog(t *testing.T) {
 	v := versions{{i1}, {i2}, {}}
 	end := attestation.KeyRotated{Added: []string{}, DidVersion: name(2), Previous: name(1), Retired: []string{i2.kid()}}
@@ -194,6 +196,7 @@ func TestTheVersionWithoutKeysEndsTheLog(t *testing.T) {
 	}
 }
 
+// TestRotationsThatAreNone is identity I-8 (a rotation signed by the key it retires).
 func TestRotationsThatAreNone(t *testing.T) {
 	v := versions{{i1}, {i2}, {i3}}
 	cases := []struct {
@@ -336,6 +339,7 @@ func TestAgentsAreJudgedByPosition(t *testing.T) {
 // TestNoObjectOfARevokedAgentComesBack: after agent.revoked no order of further events
 // makes an object with a serial up to the revoked one count at a later index, and what
 // counted before it still does.
+// It is identity I-19, in the fold of a log.
 func TestNoObjectOfARevokedAgentComesBack(t *testing.T) {
 	v := versions{{i1}}
 	a := seeded(0x31)

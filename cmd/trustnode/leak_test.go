@@ -49,6 +49,7 @@ func (r *leakRoad) keep(where string, b []byte) {
 // TestNothingSecretIsSaid walks the road with all nodes logging at debug level, and then looks for the seed of every private
 // key, for the recovery keys, the passphrases and the operators' tokens: in all files, both databases, logs, output and
 // HTTP answers.
+// It is identity I-1.
 func TestNothingSecretIsSaid(t *testing.T) {
 	t.Parallel()
 	r := &leakRoad{folk: newFolk(t), said: map[string][]byte{}, secrets: map[string][]byte{}, tokens: map[string]string{}}

@@ -25,6 +25,7 @@ const golden = `{"@context":["https://www.w3.org/ns/credentials/v2","https://www
 
 const acmeDID = "did:webvh:QmdxDqorZgv4P8j9zbcihdpgXbCF7czyzgasVGabF63Z5f:acme.example"
 
+// TestCredentialOfTheWorkedExampleIsRebuilt is identity I-21.
 func TestCredentialOfTheWorkedExampleIsRebuilt(t *testing.T) {
 	want := canonical(t, parsed(t, strings.NewReplacer("$D", acmeDID, "$A", envelopetest.Repeat(ag).Public().Multikey(),
 		"$I1", envelopetest.Repeat(i1).Public().Multikey()).Replace(golden)))
@@ -59,6 +60,7 @@ func TestExportVerifies(t *testing.T) {
 	}
 }
 
+// TestEveryBitOfAnExportCounts is identity I-9 for the credential of an agent.
 func TestEveryBitOfAnExportCounts(t *testing.T) {
 	org := acme(t)
 	raw := exported(t, org)

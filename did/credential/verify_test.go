@@ -148,6 +148,7 @@ func TestAccepted(t *testing.T) {
 // padding is the white space that fills raw up to 64 KiB.
 func padding(raw []byte) []byte { return []byte(strings.Repeat(" ", 64<<10-len(raw))) }
 
+// TestRefused is identity B-9 and B-10 under "Whose key", B-12 under "Which context is signed".
 func TestRefused(t *testing.T) {
 	good := string(secure(t, document, options, key1))
 	value := func(raw string) string {
@@ -317,6 +318,7 @@ func relabelled(t testing.TB, own string) string {
 }
 
 // TestContextAddedAfterSigning is w3c/vc-data-integrity#225.
+// It is identity B-12.
 func TestContextAddedAfterSigning(t *testing.T) {
 	raw := swap(t, string(secure(t, document, options, key1)), contexts, swap(t, contexts, "]", `,{"berth":"https://evil.example/sold"}]`))
 	r, err := credential.Verify(t.Context(), []byte(raw), credential.Options{Resolve: (&world{}).resolve(t), At: now})

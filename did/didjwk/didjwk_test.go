@@ -271,6 +271,7 @@ func TestVersionsAndEndedContextsAreRefused(t *testing.T) {
 	wantName(t, "an ended context", err, did.InternalError)
 }
 
+// TestSmallOrderKeysAreNoDIDs is identity B-16.
 func TestSmallOrderKeysAreNoDIDs(t *testing.T) {
 	var file struct{ Keys []struct{ Hex string } }
 	readJSON(t, "ed25519-small-order.json", &file)
@@ -292,6 +293,7 @@ func TestSmallOrderKeysAreNoDIDs(t *testing.T) {
 	}
 }
 
+// TestOneChangedCharacterIsAnotherDIDOrNone is identity I-9 for did:jwk.
 func TestOneChangedCharacterIsAnotherDIDOrNone(t *testing.T) {
 	const set = "AQgw059_-ezI.:%"
 	for _, text := range []string{edID, ofJWK(xK + `,"use":"enc"}`), ofJWK(pK + `,"kid":"k"}`)} {
@@ -360,6 +362,7 @@ func TestEveryMarkedKey(t *testing.T) {
 	})
 }
 
+// TestAnyTextUpTo64KiB is identity I-11 for did:jwk.
 func TestAnyTextUpTo64KiB(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		unit := rapid.StringN(1, 40, 64).Draw(t, "unit")

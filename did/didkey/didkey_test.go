@@ -255,6 +255,7 @@ func versioned(t *testing.T, text string) {
 	}
 }
 
+// TestSmallOrderKeysAreNoDIDs is identity B-16.
 func TestSmallOrderKeysAreNoDIDs(t *testing.T) {
 	var file struct{ Keys []struct{ Hex, DID string } }
 	readJSON(t, "ed25519-small-order.json", &file)

@@ -289,6 +289,7 @@ const (
 
 func b64(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
 
+// TestRefused is identity B-13 (padding, and X25519 under purpose V).
 func TestRefused(t *testing.T) {
 	const two = "did:peer:2.V" + edKey
 	cases := []struct {
@@ -384,6 +385,7 @@ func TestVersionsAndEndedContextsAreRefused(t *testing.T) {
 	wantName(t, "an ended context", err, did.InternalError)
 }
 
+// TestSmallOrderKeysAreRefused is identity B-16.
 func TestSmallOrderKeysAreRefused(t *testing.T) {
 	var file struct{ Keys []struct{ Hex, DID string } }
 	readJSON(t, "ed25519-small-order.json", &file)
@@ -410,6 +412,7 @@ func TestSmallOrderKeysAreRefused(t *testing.T) {
 	}
 }
 
+// TestServices is identity B-13 (services as one array).
 func TestServices(t *testing.T) {
 	const dm = `{"t":"dm","s":{"uri":"https://a.example","a":["didcomm/v2"],"r":[]}}`
 	const long = `{"type":"DIDCommMessaging","serviceEndpoint":{"uri":"https://a.example","accept":["didcomm/v2"],"routingKeys":[]},"id":`

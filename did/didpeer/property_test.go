@@ -63,6 +63,7 @@ func changes(s string, f func(string)) {
 	}
 }
 
+// TestOneChangedCharacterIsAnotherDIDOrNone is identity I-9 for did:peer.
 func TestOneChangedCharacterIsAnotherDIDOrNone(t *testing.T) {
 	v := readVectors(t)
 	texts := map[string]string{v.Numalgo4.Short: v.Numalgo4.Long}
@@ -193,6 +194,7 @@ func TestBothFormsCarryTheSameKeys(t *testing.T) {
 }
 
 // TestAnyTextUpTo64KiB feeds what is no DID, and what only begins like one.
+// It is identity I-11 for did:peer.
 func TestAnyTextUpTo64KiB(t *testing.T) {
 	starts := []string{"", "did:peer:", "did:peer:0", "did:peer:2.V", "did:peer:2.S", "did:peer:4z", "did:peer:4" + hashOf("z") + ":z"}
 	rapid.Check(t, func(t *rapid.T) {

@@ -67,6 +67,7 @@ func TestFullAndLeastShapesAreReadAndWrittenAlike(t *testing.T) {
 	}
 }
 
+// TestEachDepartureFromTheFormIsRefusedByName is identity B-11 (2^60 and -0 in an envelope).
 func TestEachDepartureFromTheFormIsRefusedByName(t *testing.T) {
 	deepest := strings.Repeat(`{"deep":[`, 3) + `{}` + strings.Repeat(`]}`, 3) // with the body and its array: 2 + 7 levels
 	for _, c := range []struct{ name, body, path, what string }{

@@ -107,6 +107,7 @@ func TestFurtherSignersAreNamedByTheirKeys(t *testing.T) {
 
 var errFew = errors.New("too few")
 
+// TestOpenSetCountsEachKeyOnce is identity I-17 for objects of many signers.
 func TestOpenSetCountsEachKeyOnce(t *testing.T) {
 	ctx := context.Background()
 	body := shapes{header: header{At: at(t, "2026-12-01T10:00:00Z")}, Ext: envelope.Raw("{}")}

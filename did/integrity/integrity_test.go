@@ -223,6 +223,7 @@ func TestProofsOfOtherSuitesAreUnsupported(t *testing.T) {
 }
 
 // TestContextOfTheProof is w3c/vc-data-integrity#225: another party adds a context to a document that is signed.
+// It is identity B-12.
 func TestContextOfTheProof(t *testing.T) {
 	for _, c := range []struct {
 		name, doc, own string

@@ -62,6 +62,7 @@ func TestAgentOfTheWorkedExampleIsRebuilt(t *testing.T) {
 	}
 }
 
+// TestOpenAgent is identity I-8, at the head (a key that left the document).
 func TestOpenAgent(t *testing.T) {
 	r := fresh(t)
 	org := acme(t)
@@ -98,6 +99,7 @@ func TestAgentOfADidKeyOrganization(t *testing.T) {
 	}
 }
 
+// TestAgentEnvelopeRefused is identity I-20 (a missing co-signature).
 func TestAgentEnvelopeRefused(t *testing.T) {
 	r := fresh(t)
 	r.hold(t, acme(t))
@@ -162,6 +164,7 @@ func TestAgentEnvelopeRefused(t *testing.T) {
 }
 
 // TestAgentBodyRefused: what an organization and an agent together may not sign, sealed past Check.
+// It is identity I-20 (30 days, and approve on an agent).
 func TestAgentBodyRefused(t *testing.T) {
 	r := fresh(t)
 	r.hold(t, acme(t))

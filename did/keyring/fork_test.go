@@ -368,6 +368,7 @@ func TestDecisionSurvivesACrashAtEachStep(t *testing.T) {
 }
 
 // TestFailedStoreLeavesNoKey: in the process that could not store a decision, nothing is answered until it is carried out.
+// It is identity I-3.
 func TestFailedStoreLeavesNoKey(t *testing.T) {
 	r, one, _, b := forked(t)
 	ctx, d := t.Context(), one.DID()

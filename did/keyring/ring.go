@@ -166,6 +166,22 @@ func (r *Ring) Log(_ context.Context, d did.DID, afterVersion int) ([]byte, erro
 	return m.history.After(afterVersion), nil
 }
 
+// Files answers what Log and Witness do, of one moment. Two calls may be of two: a witness file holds the latest proof of
+// each witness, which says nothing of a log that ends before it. Errors: those of Head.
+func (r *Ring) Files(_ context.Context, d did.DID, afterVersion int) (log, witness []byte, err error) {
+	if d.Method() == didkey.Method {
+		return nil, nil, nil
+	}
+	m, err := r.get(d)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case d.Method() == webMethod:
+		return m.bytes(m.head()), nil, nil
+	}
+	return m.history.After(afterVersion), m.history.Witness(), nil
+}
+
 // Witness answers the witness file that goes with Log, nil if none is needed. Errors: those of Head.
 func (r *Ring) Witness(_ context.Context, d did.DID) ([]byte, error) {
 	if d.Method() == didkey.Method {

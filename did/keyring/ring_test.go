@@ -384,6 +384,7 @@ var errDisk = errors.New("disk is gone")
 
 func (failing) Advance(context.Context, keyring.Version, keyring.Record) error { return errDisk }
 
+// TestPinComesBeforeTheState is identity I-3.
 func TestPinComesBeforeTheState(t *testing.T) {
 	one := acme(t)
 	two := rotated(t, one, u2, u3, i2)

@@ -20,6 +20,7 @@ import (
 )
 
 // TestNoSeedOnDisk looks for every seed in every file, in the forms in which seeds are written.
+// It is identity I-1.
 func TestNoSeedOnDisk(t *testing.T) {
 	s, dir := create(t)
 	var seeds [][]byte

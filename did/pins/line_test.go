@@ -41,6 +41,7 @@ func TestGoldenLines(t *testing.T) {
 	}
 }
 
+// TestEveryBitOfALineCounts is identity I-9 for a pin.
 func TestEveryBitOfALineCounts(t *testing.T) {
 	for i := range len(goldenDID) * 8 {
 		line := []byte(goldenDID)

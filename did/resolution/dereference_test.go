@@ -10,6 +10,7 @@ import (
 	"trustnode/did/resolution"
 )
 
+// TestDereference is identity B-10 (INVALID_RELATIONSHIP_FOR_VERIFICATION_METHOD).
 func TestDereference(t *testing.T) {
 	s := service(stored(held(t, example, document)))
 	const inside = `{"id":"#inside","type":"Multikey","controller":"did:example:123456789abcdefghi","publicKeyMultibase":"z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK"}`

@@ -46,6 +46,7 @@ func readFile(t *testing.T, name string) []byte {
 	return b
 }
 
+// TestKnownFaultsOfTransformsAreGuarded is identity B-11.
 func TestKnownFaultsOfTransformsAreGuarded(t *testing.T) {
 	for _, c := range []struct{ name, in, out string }{
 		{"surrogates the wrong way round", `["\ude00\ud83d"]`, ""},
@@ -70,6 +71,7 @@ func TestKnownFaultsOfTransformsAreGuarded(t *testing.T) {
 	}
 }
 
+// TestWhatTwoReadersCouldReadDifferentlyIsRefused is identity B-15.
 func TestWhatTwoReadersCouldReadDifferentlyIsRefused(t *testing.T) {
 	many := "{"
 	for _, c := range "abcdefghijklmnopqrst" {

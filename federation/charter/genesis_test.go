@@ -292,6 +292,7 @@ func TestTallyOfAGenesisNamesEverybody(t *testing.T) {
 	}
 }
 
+// TestTheSameKeyCountsOnce is identity I-17 for charters.
 func TestTheSameKeyCountsOnce(t *testing.T) {
 	e := seal(t, trio(t), acme, vendor)
 	again := e.Signatures[0]

@@ -36,13 +36,10 @@ func (a identities) Heads(ctx context.Context) (map[did.DID]string, error) {
 }
 
 func (a identities) Log(ctx context.Context, d did.DID, after uint64) (log, witness []byte, err error) {
-	if log, err = a.ring.Log(ctx, d, int(after)); err != nil {
-		if errors.Is(err, keyring.ErrAbsent) {
-			return nil, nil, nil
-		}
-		return nil, nil, err
+	log, witness, err = a.ring.Files(ctx, d, int(after))
+	if errors.Is(err, keyring.ErrAbsent) {
+		return nil, nil, nil
 	}
-	witness, err = a.ring.Witness(ctx, d)
 	return log, witness, err
 }
 

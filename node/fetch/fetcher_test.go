@@ -175,6 +175,7 @@ func TestVectorsRefusedBeforeRequest(t *testing.T) {
 	}
 }
 
+// TestVectorsOfResponses is identity B-5 (a redirect is refused).
 func TestVectorsOfResponses(t *testing.T) {
 	const nothing = did.ErrorName("")
 	var evil int

@@ -384,6 +384,7 @@ func TestOneNameManyHands(t *testing.T) {
 
 // TestAnObjectOfAnotherPlace: agent objects that are replayed, altered or of another
 // organization are not taken for the one an event names.
+// It is identity I-19.
 func TestAgentObjectsReplayed(t *testing.T) {
 	clock := newDial()
 	acme, vendor, _ := federated(t, clock)

@@ -208,6 +208,7 @@ func TestShowAgent(t *testing.T) {
 }
 
 // TestCredentialsAreMadeAtIssue: with the object or not at all, once, and kept as signed.
+// It is identity I-21 (it is made once, at issue).
 func TestCredentialsAreMadeAtIssue(t *testing.T) {
 	clock := newDial()
 	acme := found(t, "acme", clock)

@@ -27,7 +27,7 @@ import (
 // identity specification numbers them, under random order, crashes and restored backups.
 
 // copyDB is a database with everything in db: a backup.
-func copyDB(t *testing.T, db store.DB) store.DB {
+func copyDB(t testing.TB, db store.DB) store.DB {
 	t.Helper()
 	rows := map[string][]byte{}
 	err := db.View(t.Context(), func(r store.Reader) error {

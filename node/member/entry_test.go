@@ -89,6 +89,7 @@ func witnessedTrio(t *testing.T, clock *dial) (acme, vendor, arbiter *org) {
 
 // TestAnEntryIsWitnessed: one of two witnesses is enough, none is not, and the node goes
 // on by itself when one is back.
+// It is identity I-15 (without its proofs an entry is not in the ring, which is what is served).
 func TestAnEntryIsWitnessed(t *testing.T) {
 	clock := newDial()
 	acme, vendor, arbiter := witnessedTrio(t, clock)
@@ -187,6 +188,7 @@ func must[T any](v T, err error) T {
 }
 
 // TestWhatAWitnessSigns: the next entry of a member's own log, and one for each number.
+// It is identity I-12.
 func TestWhatAWitnessSigns(t *testing.T) {
 	clock := newDial()
 	acme, vendor, arbiter := witnessedTrio(t, clock)

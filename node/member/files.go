@@ -336,13 +336,9 @@ func (m *Member) scratch(ctx context.Context, f charter.File, anchors ...envelop
 		of[rec.DID] = true
 	}
 	for d := range of {
-		log, err := m.n.Ring.Log(ctx, d, 0)
+		log, witness, err := m.n.Ring.Files(ctx, d, 0)
 		if err != nil || len(log) == 0 {
 			continue // not held, or not to be relied on
-		}
-		witness, err := m.n.Ring.Witness(ctx, d)
-		if err != nil {
-			return nil, err
 		}
 		if _, err := r.Offer(ctx, d, log, witness); err != nil {
 			return nil, err

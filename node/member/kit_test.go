@@ -49,7 +49,7 @@ func (d *dial) turn(by time.Duration) {
 
 // org is an organization with all that outlives its process.
 type org struct {
-	t            *testing.T
+	t            testing.TB
 	name         string
 	did          did.DID
 	clock        *dial
@@ -78,7 +78,7 @@ func key(t testing.TB, s *keys.Store) envelope.Signer {
 }
 
 // found makes an organization and starts its node.
-func found(t *testing.T, name string, clock *dial) *org {
+func found(t testing.TB, name string, clock *dial) *org {
 	t.Helper()
 	o := &org{t: t, name: name, clock: clock, state: store.Memory(), audit: store.Memory(), pins: pins.Memory(), stop: func() {}, reach: map[did.DID]*org{}}
 	var err error

@@ -92,11 +92,7 @@ func (s source) Row(ctx context.Context, id envelope.ID) (audit.RowProof, error)
 
 // DIDLog implements casefile.Papers.
 func (s source) DIDLog(ctx context.Context, d did.DID) (log, witness []byte, err error) {
-	if log, err = s.n.Ring.Log(ctx, d, 0); err != nil {
-		return nil, nil, err
-	}
-	witness, err = s.n.Ring.Witness(ctx, d)
-	return log, witness, err
+	return s.n.Ring.Files(ctx, d, 0)
 }
 
 // chains is what a Standing also has where it keeps the charters as they were signed.

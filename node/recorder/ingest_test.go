@@ -262,6 +262,7 @@ func TestStolenKeysAndRotations(t *testing.T) {
 	})
 }
 
+// TestACompromiseTaintsWhatItMay is identity I-7 (only a taint makes it disputed).
 func TestACompromiseTaintsWhatItMay(t *testing.T) {
 	acme, beta := newParty("acme", 0x11), newParty("beta", 0x21)
 	old, next := acme.keys[0], seeded(0x15)
