@@ -58,8 +58,12 @@ func (k Keys) revoke(i uint64, ev attestation.Event) (Keys, error) {
 	k.ended = append(slices.Clip(k.ended), r)
 	k.terms = slices.Clone(k.terms)
 	for n, t := range k.terms {
-		if r.covers(t) && t.Revoked == nil {
+		switch {
+		case !r.covers(t):
+		case t.Revoked == nil:
 			k.terms[n].Revoked, k.terms[n].Reason = &r.at, r.reason
+		case t.Reason == ReasonCompromise: // it was over before; now it is for good
+			k.terms[n].Reason = r.reason
 		}
 	}
 	if d.TaintFrom != nil && *d.TaintFrom < i {
@@ -68,6 +72,10 @@ func (k Keys) revoke(i uint64, ev attestation.Event) (Keys, error) {
 	return k, nil
 }
 
+// ReasonCompromise is why a term ended that no agent.revoked ended: the key that issued it
+// was compromised before. The organization issues such an agent anew, or revokes it.
+const ReasonCompromise = "compromise"
+
 // endedAbove ends, at the index of a compromise, the agents that the thief of the key may
 // have issued: the organization issues its own anew. What they did before stands or falls
 // with the events that show it.
@@ -75,7 +83,7 @@ func endedAbove(terms []Term, above, at uint64) []Term {
 	out := slices.Clone(terms)
 	for i, t := range out {
 		if t.From > above && t.Revoked == nil {
-			out[i].Revoked, out[i].Reason = &at, "compromise"
+			out[i].Revoked, out[i].Reason = &at, ReasonCompromise
 		}
 	}
 	return out

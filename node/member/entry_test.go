@@ -844,3 +844,51 @@ func TestAProofGetsInWhileAnOperatorWaits(t *testing.T) {
 		t.Error("the operator waits on")
 	}
 }
+
+// TestCompromiseWhileEventsAreProjected: the background brings the news of the compromise
+// into the state before the agents are issued anew, or after; they live all the same.
+func TestCompromiseWhileEventsAreProjected(t *testing.T) {
+	for _, early := range []bool{true, false} {
+		clock := newDial()
+		acme := found(t, "acme", clock)
+		ctx := t.Context()
+		sure := acme.size(acme.did)
+		first := acme.agent("first", "lend")
+		acme.project()
+		if sure = acme.size(acme.did) - 2; sure > 1<<40 {
+			t.Fatal("the log is too short")
+		}
+		clock.turn(time.Minute)
+		row, err := acme.buildNext(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row.Reason, row.Taint = "compromise", &sure
+		if row, err = acme.commitEntry(ctx, row); err == nil {
+			if row, err = collected(acme.collect(ctx, row)); err == nil {
+				row, err = acme.activate(ctx, row)
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if early {
+			acme.project()
+		}
+		if err := acme.finish(ctx, row, nil); err != nil {
+			t.Fatal(err)
+		}
+		acme.project()
+		if r := must(acme.row(first.Agent)); r.Revoked || r.Serial != 2 {
+			t.Errorf("projected early %v: %+v", early, r)
+		}
+		// Revoked for good, it is revoked, whatever the compromise said.
+		if _, err := acme.RevokeAgent(ctx, AgentRevokeInput{Agent: "first"}); err != nil {
+			t.Fatal(err)
+		}
+		acme.project()
+		if r := must(acme.row(first.Agent)); !r.Revoked {
+			t.Errorf("revoked, and %+v", r)
+		}
+	}
+}

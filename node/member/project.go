@@ -63,6 +63,9 @@ func (m *Member) projectAgents(ctx context.Context, org did.DID) error {
 		return err
 	}
 	terms := k.Terms(did.DID{})
+	if org == m.n.Org {
+		keepOwn(terms)
+	}
 	now := cursorOf(k, terms)
 	had, parked, err := m.progress(ctx, org)
 	if err != nil {
@@ -87,6 +90,16 @@ func (m *Member) projectAgents(ctx context.Context, org did.DID) error {
 		return nil
 	}
 	return m.n.DB.Update(ctx, func(tx store.Tx) error { return put(tx, cursorKey(org), now) })
+}
+
+// keepOwn takes back, for the own agents, what a compromise of the own key ended: this node
+// issues them anew itself, or revokes them.
+func keepOwn(terms []history.Term) {
+	for i := range terms {
+		if terms[i].Reason == history.ReasonCompromise {
+			terms[i].Revoked, terms[i].Reason = nil, ""
+		}
+	}
 }
 
 func cursorOf(k history.Keys, terms []history.Term) cursorRow {
