@@ -88,14 +88,14 @@ func (s *seat) cutAfterPin(built bool) string {
 	version := didwebvh.VersionID(line)
 	if built {
 		row, err := envelope.Marshal(struct {
-			Line    string          `json:"line"`
-			Made    []did.PublicKey `json:"made"`
-			Next    did.PublicKey   `json:"next"`
-			Reason  string          `json:"reason"`
-			Since   envelope.Time   `json:"since"`
-			Version string          `json:"version"`
-			Witless bool            `json:"witless"`
-		}{base64.RawURLEncoding.EncodeToString(line), []did.PublicKey{issuer.Public()}, next.Public(), "scheduled", envelope.TimeOf(time.Now()), version, true})
+			Line        string          `json:"line"`
+			NewKeys     []did.PublicKey `json:"new_keys"`
+			Next        did.PublicKey   `json:"next"`
+			Reason      string          `json:"reason"`
+			Since       envelope.Time   `json:"since"`
+			Unwitnessed bool            `json:"unwitnessed"`
+			Version     string          `json:"version"`
+		}{base64.RawURLEncoding.EncodeToString(line), []did.PublicKey{issuer.Public()}, next.Public(), "scheduled", envelope.TimeOf(time.Now()), true, version})
 		ok(err)
 		ok(db.Update(ctx, func(tx store.Tx) error { return tx.Set([]byte("rot"), row) }))
 	}
