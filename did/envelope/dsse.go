@@ -50,7 +50,7 @@ func ParseDSSE(b []byte, max int) (Envelope, error) {
 		return Envelope{}, fmt.Errorf("DSSE of %d bytes: %w", len(b), ErrTooLarge)
 	}
 	p := dsseParser{rest: string(b)}
-	e, f := p.envelope(max)
+	e, f := p.envelope()
 	if f != nil {
 		return Envelope{}, f
 	}
@@ -62,7 +62,7 @@ func ParseDSSE(b []byte, max int) (Envelope, error) {
 
 type dsseParser struct{ rest string }
 
-func (p *dsseParser) envelope(max int) (Envelope, *FormError) {
+func (p *dsseParser) envelope() (Envelope, *FormError) {
 	var e Envelope
 	payload, f := p.quoted(dsseBody, "payload")
 	if f != nil {

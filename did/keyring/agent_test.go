@@ -288,58 +288,6 @@ func TestCan(t *testing.T) {
 	}
 }
 
-func TestCurrent(t *testing.T) {
-	r := fresh(t)
-	r.hold(t, acme(t))
-	org := acme(t).DID()
-	open := func(name string, serial uint64, display string) envelope.Verified[keyring.Agent] {
-		a := billing(t)
-		a.Name, a.Serial, a.Display = name, serial, display
-		v, err := keyring.OpenAgent(t.Context(), sealed(t, a), r.HeadSource())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-	one, two, twin, other := open("billing", 1, ""), open("billing", 2, ""), open("billing", 2, "other"), open("clerk", 9, "")
-	type set = []envelope.Verified[keyring.Agent]
-	through := func(n uint64) []keyring.Revocation {
-		return []keyring.Revocation{{Org: org, Name: "billing", ThroughSerial: n}}
-	}
-	for _, c := range []struct {
-		name    string
-		objects set
-		revoked []keyring.Revocation
-		want    envelope.ID
-		err     error
-	}{
-		{"nothing", nil, nil, envelope.ID{}, keyring.ErrAbsent},
-		{"another name alone", set{other}, nil, envelope.ID{}, keyring.ErrAbsent},
-		{"one object", set{one, other}, nil, one.ID(), nil},
-		{"the greater serial holds", set{one, two}, nil, two.ID(), nil},
-		{"the same object twice is one", set{two, two}, nil, two.ID(), nil},
-		{"two of one serial void each other", set{one, two, twin}, nil, envelope.ID{}, keyring.ErrSerial},
-		{"a revoked object", set{one}, through(1), envelope.ID{}, keyring.ErrRevoked},
-		{"an older serial does not come back", set{one, two}, through(2), envelope.ID{}, keyring.ErrRevoked},
-		{"a higher serial returns", set{one, two}, through(1), two.ID(), nil},
-		{"a revocation of another name", set{one}, []keyring.Revocation{{Org: org, Name: "clerk", ThroughSerial: 9}}, one.ID(), nil},
-		{"a revocation by another organization", set{one}, []keyring.Revocation{{Org: i1.did(), Name: "billing", ThroughSerial: 9}}, one.ID(), nil},
-	} {
-		for _, objects := range []set{c.objects, reversed(c.objects)} {
-			got, err := keyring.Current(org, "billing", objects, c.revoked)
-			if !errors.Is(err, c.err) || c.err == nil && (err != nil || got.ID() != c.want) {
-				t.Errorf("%s: got %v, want %v %v", c.name, err, c.want, c.err)
-			}
-		}
-	}
-}
-
-func reversed[T any](s []T) []T {
-	out := slices.Clone(s)
-	slices.Reverse(out)
-	return out
-}
-
 func FuzzAgent(f *testing.F) {
 	r := fresh(f)
 	r.hold(f, acme(f))

@@ -121,7 +121,7 @@ func (n *Node) judge(ctx context.Context, from federation.PeerID, t federation.T
 	}
 	switch t {
 	case federation.TopicEvents:
-		return n.judgePackage(ctx, from, head, msg)
+		return n.judgePackage(from, head, msg)
 	case federation.TopicBeacons, federation.TopicFederation:
 		return n.judgeSigned(ctx, from, t, head, msg)
 	}
@@ -135,7 +135,7 @@ func (n *Node) parks(from federation.PeerID, t federation.Topic, msg []byte) fed
 	return federation.Ignore
 }
 
-func (n *Node) judgePackage(ctx context.Context, from federation.PeerID, head Head, msg []byte) federation.Verdict {
+func (n *Node) judgePackage(from federation.PeerID, head Head, msg []byte) federation.Verdict {
 	p, err := attestation.ParsePackage(msg, attestation.MaxPackage)
 	if err != nil || p.Federation != head.Federation {
 		return federation.Reject

@@ -122,20 +122,22 @@ func (n *Node) checkAgents(ctx context.Context) []httpapi.Check {
 	if err != nil {
 		return []httpapi.Check{fail("", "the agents cannot be read: %v", err)}
 	}
-	var out []httpapi.Check
 	now, live := time.Now(), 0
 	for _, a := range list {
-		if a.State(now) != self.AgentLive {
-			continue
-		}
-		live++
-		v, err := n.member.ShowAgent(ctx, a.Agent.String())
-		left := a.NotAfter.Time().Sub(now)
-		if err == nil && v.RenewsAt.IsZero() && left < a.NotAfter.Sub(a.NotBefore)/3 {
-			out = append(out, warn("trustnode agent add --request FILE with a new request from who holds its key", "agent %s ends in %s, and this node does not hold its key to renew it", a.Name, left.Round(time.Minute)))
+		if a.State(now) == self.AgentLive {
+			live++
 		}
 	}
-	return append([]httpapi.Check{ok("agents: %d live", live)}, out...)
+	out := []httpapi.Check{ok("agents: %d live", live)}
+	expiring, err := n.member.Expiring(ctx, now)
+	if err != nil {
+		return append(out, fail("", "whether agents can be renewed cannot be read: %v", err))
+	}
+	for _, a := range expiring {
+		left := a.NotAfter.Time().Sub(now).Round(time.Minute)
+		out = append(out, warn("trustnode agent add --request FILE with a new request from who holds its key", "agent %s ends in %s, and this node does not hold its key to renew it", a.Name, left))
+	}
+	return out
 }
 
 func (n *Node) checkPartners(ctx context.Context) []httpapi.Check {

@@ -1,7 +1,7 @@
 // Package daemon answers: how does a configuration become a running process?
 //
-// It opens the data directory, wires the packages of the node together and owns every
-// goroutine. Nothing else writes `go`. It decides nothing about loans, cases or members.
+// It opens the data directory, wires the packages of the node together and starts,
+// watches and stops what runs in them. It decides nothing about loans, cases or members.
 package daemon
 
 import (

@@ -150,9 +150,9 @@ func problemOf(w http.ResponseWriter, status int, err error) {
 
 // expiring is the gauge of own agents that end soon, -1 while it cannot be told.
 func (s *server) expiring() float64 {
-	n, err := s.Member.Expiring(context.Background(), time.Now())
+	list, err := s.Member.Expiring(context.Background(), time.Now())
 	if err != nil {
 		return -1
 	}
-	return float64(n)
+	return float64(len(list))
 }

@@ -328,27 +328,28 @@ func (m *Member) renewAgent(ctx context.Context, a self.AgentRow, at time.Time) 
 	return err
 }
 
-// Expiring counts the live own agents that have a third of their time left, or less, and
-// that this node cannot renew: persons, and those whose key is held elsewhere.
-func (m *Member) Expiring(ctx context.Context, at time.Time) (int, error) {
+// Expiring lists the live own agents that have a third of their time left, or less, and
+// that this node cannot renew: persons, and those whose key is held elsewhere. Errors are
+// of the store.
+func (m *Member) Expiring(ctx context.Context, at time.Time) ([]self.AgentRow, error) {
 	list, err := m.Agents(ctx)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	n := 0
+	var out []self.AgentRow
 	for _, a := range list {
 		if !due(a, at) {
 			continue
 		}
 		here, err := m.renewable(ctx, a)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		if !here {
-			n++
+			out = append(out, a)
 		}
 	}
-	return n, nil
+	return out, nil
 }
 
 // renewable reports whether this node renews an own agent by itself.

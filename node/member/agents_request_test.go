@@ -89,8 +89,8 @@ func TestAnAgentWhoseKeyLiesElsewhere(t *testing.T) {
 	if err := acme.Renew(ctx, clock.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := acme.Expiring(ctx, clock.Now()); err != nil || n != 1 {
-		t.Errorf("%d are expiring, %v", n, err)
+	if n, err := acme.Expiring(ctx, clock.Now()); err != nil || len(n) != 1 {
+		t.Errorf("%v are expiring, %v", n, err)
 	}
 	clock.turn(3 * 24 * time.Hour)
 	if row, _ := acme.row(a.Agent); row.Serial != 1 || row.State(clock.Now()) != self.AgentEnded {
@@ -260,8 +260,8 @@ func TestPersons(t *testing.T) {
 	if row, _ := acme.row(a.Agent); row.Serial != 1 {
 		t.Errorf("renewed: %+v", row)
 	}
-	if n, err := acme.Expiring(ctx, clock.Now()); err != nil || n != 1 {
-		t.Errorf("%d are expiring, %v", n, err)
+	if n, err := acme.Expiring(ctx, clock.Now()); err != nil || len(n) != 1 {
+		t.Errorf("%v are expiring, %v", n, err)
 	}
 	_, err = acme.AddAgent(ctx, AgentInput{Name: "bot", Kind: "agent", Can: []string{"approve"}})
 	refusedAs(t, err, fault.Invalid, "capability")

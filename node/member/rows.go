@@ -117,27 +117,11 @@ func forkKey(d did.DID) string   { return keyFork + d.String() }
 func cursorKey(d did.DID) string { return keyCursor + d.String() }
 
 // get reads a row; false where there is none.
-func get[T any](g library.Getter, key string) (row T, ok bool, err error) {
-	b, err := g.Get([]byte(key))
-	if errors.Is(err, store.ErrNotFound) {
-		return row, false, nil
-	}
-	if err != nil {
-		return row, false, err
-	}
-	if err := envelope.Unmarshal(b, &row); err != nil {
-		return row, false, fmt.Errorf("row %s is damaged: %v", key, err)
-	}
-	return row, true, nil
+func get[T any](g library.Getter, key string) (T, bool, error) {
+	return store.GetRow[T](g, []byte(key))
 }
 
-func put(tx store.Tx, key string, row any) error {
-	b, err := envelope.Marshal(row)
-	if err != nil {
-		return err
-	}
-	return tx.Set([]byte(key), b)
-}
+func put(tx store.Tx, key string, row any) error { return store.PutRow(tx, []byte(key), row) }
 
 // getObject reads an envelope; false where there is none.
 func getObject(g library.Getter, key string) (envelope.Envelope, bool, error) {
