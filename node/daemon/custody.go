@@ -54,9 +54,9 @@ func (c custody) Authority(ctx context.Context, a httpapi.Authority) (httpapi.Op
 func (c custody) recover(o *httpapi.Opened, a httpapi.Authority, closers *[]func()) error {
 	text := []byte(a.Recovery)
 	defer clear(text)
-	old, err := keys.ParseRecovery(text)
+	old, err := parseRecovery(text)
 	if err != nil {
-		return fault.Wrap(fault.Invalid, "recovery_key", err).WithHint("it begins with rec1- and was shown once, by init or by the rotation that last used it")
+		return err
 	}
 	*closers = append(*closers, old.Forget)
 	o.Authority.Recovery = old.Signer()
@@ -84,28 +84,75 @@ func createStore(dir, passphrase, variable string) (*keys.Store, error) {
 	return keys.Create(dir, []byte(passphrase))
 }
 
+// updateStore is the store of update keys at a place.
+type updateStore struct {
+	*keys.Store
+	place, note string // note: the file that names the place, "" where it does so already
+}
+
+var _ member.UpdateKeys = updateStore{}
+
+// Place implements member.UpdateKeys.
+func (s updateStore) Place() string { return s.place }
+
+// Remember implements member.UpdateKeys.
+func (s updateStore) Remember() error {
+	if s.note == "" {
+		return nil
+	}
+	return os.WriteFile(s.note, []byte(s.place+"\n"), 0o600)
+}
+
 // updateStore opens the store of the next update key: where the command says, else where
 // init was told, else under the data directory. With the recovery key a store that is not
 // there is made anew: it is what was lost.
-func (c custody) updateStore(a httpapi.Authority) (*keys.Store, error) {
+func (c custody) updateStore(a httpapi.Authority) (updateStore, error) {
 	place, err := c.updatePlace(a.UpdateKeys)
 	if err != nil {
-		return nil, err
+		return updateStore{}, err
 	}
 	s, err := keys.Open(place, []byte(a.Passphrase))
 	if errors.Is(err, keys.ErrAbsent) && a.Recovery != "" {
 		s, err = createStore(place, a.Passphrase, "TRUSTNODE_UPDATE_PASSPHRASE")
 	}
-	if err == nil && a.UpdateKeys != "" {
-		if err := os.WriteFile(filepath.Join(c.n.cfg.Dir, updateFile), []byte(place+"\n"), 0o600); err != nil {
-			return nil, errors.Join(err, s.Close())
-		}
+	switch {
+	case errors.Is(err, keys.ErrAbsent):
+		return updateStore{}, noUpdateStore(place)
+	case errors.Is(err, keys.ErrPassphrase), errors.Is(err, keys.ErrEmpty):
+		return updateStore{}, fault.New(fault.Unauthenticated, "update_keys", "the update keys in %s: %v", place, err).
+			WithHint("give the passphrase of that store in TRUSTNODE_UPDATE_PASSPHRASE; if it is lost: trustnode did rotate --recovery --update-keys NEWDIR")
+	case err != nil:
+		return updateStore{}, err
 	}
-	if errors.Is(err, keys.ErrPassphrase) || errors.Is(err, keys.ErrAbsent) || errors.Is(err, keys.ErrEmpty) {
-		return nil, fault.Wrap(fault.Unauthenticated, "update_keys", err).
-			WithHint("mount %s, and give its passphrase in TRUSTNODE_UPDATE_PASSPHRASE; if it is lost: trustnode did rotate --recovery", place)
+	out := updateStore{Store: s, place: place}
+	if a.UpdateKeys != "" {
+		out.note = filepath.Join(c.n.cfg.Dir, updateFile)
 	}
-	return s, err
+	return out, nil
+}
+
+// LookForUpdateStore refuses a directory that surely holds no store of keys, before anybody
+// is asked for its passphrase.
+func LookForUpdateStore(place string) error {
+	if there, err := keys.Exists(place); err == nil && !there {
+		return noUpdateStore(place)
+	}
+	return nil
+}
+
+func noUpdateStore(place string) error {
+	return fault.New(fault.NotFound, "update_keys", "no key store in %s", place).
+		WithHint("mount the medium, or say where the update keys are with --update-keys DIR; if they are lost: trustnode did rotate --recovery")
+}
+
+// StoreOpens tells whether a directory holds a store of keys that a passphrase opens.
+func StoreOpens(dir string, passphrase []byte) bool {
+	s, err := keys.Open(dir, passphrase)
+	if err != nil {
+		return false
+	}
+	s.Close()
+	return true
 }
 
 func (c custody) updatePlace(said string) (string, error) {

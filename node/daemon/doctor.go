@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"trustnode/did"
+	"trustnode/did/keys"
 	"trustnode/federation"
 	"trustnode/node/httpapi"
 	"trustnode/node/recorder"
@@ -71,17 +72,24 @@ func (n *Node) checkUpdateKeys(context.Context) []httpapi.Check {
 	if n.cfg.Org.Method() != "webvh" {
 		return nil
 	}
+	const gone = "if the store was moved: trustnode did rotate --update-keys DIR; if it is lost: trustnode did rotate --recovery --update-keys NEWDIR"
 	_, err = os.Stat(place)
+	absent := errors.Is(err, fs.ErrNotExist)
+	there, unread := keys.Exists(place)
 	switch {
-	case !apart:
+	case unread != nil:
+		return []httpapi.Check{warn("", "update keys: %s cannot be looked at: %v", place, unread)}
+	case there && !apart:
 		return []httpapi.Check{warn("move "+place+" to a medium that is plugged in for rotations only, then: trustnode did rotate --update-keys DIR",
 			"the key of the next DID entry lies in the data directory: whoever gets this machine gets the organization's future keys too")}
-	case errors.Is(err, fs.ErrNotExist):
+	case there:
+		return []httpapi.Check{ok("update keys: kept apart in %s", place)}
+	case absent && apart:
 		return []httpapi.Check{ok("update keys: kept apart in %s, which is not mounted now, as it should be", place)}
-	case err != nil:
-		return []httpapi.Check{warn("", "update keys: %s cannot be looked at: %v", place, err)}
+	case apart:
+		return []httpapi.Check{warn("all is well if its medium is not plugged in there; "+gone, "update keys: %s holds no key store now", place)}
 	}
-	return []httpapi.Check{ok("update keys: kept apart in %s", place)}
+	return []httpapi.Check{warn(gone, "the key of the next DID entry is not in %s, where it is looked for", place)}
 }
 
 func (n *Node) checkWitnesses(ctx context.Context) []httpapi.Check {

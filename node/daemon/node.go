@@ -125,7 +125,7 @@ func (n *Node) openKeys(pass []byte) error {
 	ks, err := keys.Open(filepath.Join(n.cfg.Dir, keysDir), pass)
 	if errors.Is(err, keys.ErrPassphrase) {
 		return fault.New(fault.Unauthenticated, "passphrase", "the passphrase does not open the keys in %s", n.cfg.Dir).
-			WithHint("give the one that init was given, in TRUSTNODE_PASSPHRASE or in the file TRUSTNODE_PASSPHRASE_FILE names")
+			WithHint("give the one that protects them now, in TRUSTNODE_PASSPHRASE or in the file TRUSTNODE_PASSPHRASE_FILE names")
 	}
 	if err != nil {
 		return err

@@ -98,6 +98,11 @@ type EntryState struct {
 	Entry     string   `json:"entry,omitempty" doc:"base64url of its line, for witnesses that are asked by hand"`
 	Place     string   `json:"update_keys,omitempty" doc:"where the update keys are looked for"`
 	Apart     bool     `json:"apart,omitempty" doc:"that is outside of the data directory"`
+	Hashes    []string `json:"next_key_hashes,omitempty" doc:"what the head commits to: hashes of the next update key and of the recovery key"`
+	Reason    string   `json:"reason,omitempty" doc:"of key.rotated"`
+	TaintFrom *uint64  `json:"taint_from,omitempty" doc:"own events above it, up to index, are in doubt; absent: none is"`
+	Reissued  []string `json:"reissued,omitempty" doc:"names of own agents issued anew after a compromise"`
+	Ended     []string `json:"ended,omitempty" doc:"names of own agents that ended with the compromised key"`
 }
 
 // WitnessRequest is the file that is carried to a witness.
@@ -160,7 +165,7 @@ func changeRoute[In any](s *server, api huma.API, path, id, summary string, of f
 			if err != nil {
 				return nil, s.refuse(err)
 			}
-			out := EntryState{ID: e.Version, Active: e.Active, Index: e.Index, Logged: e.Logged}
+			out := EntryState{ID: e.Version, Active: e.Active, Index: e.Index, Logged: e.Logged, Reason: e.Reason, TaintFrom: e.TaintFrom, Reissued: e.Reissued, Ended: e.Ended}
 			if !e.Event.IsZero() {
 				out.Event = e.Event.String()
 			}
@@ -242,6 +247,9 @@ func (s *server) pendingEntry(ctx context.Context) (EntryState, error) {
 	var err error
 	if out.Place, out.Apart, err = s.Custody.UpdatePlace(); err != nil {
 		return EntryState{}, err
+	}
+	if h, err := s.Node.Ring.History(ctx, s.Node.Org); err == nil { // another method than did:webvh has none
+		out.Hashes = h.Head().Parameters.NextKeyHashes
 	}
 	p, ok, err := s.Member.Pending(ctx)
 	if err != nil {

@@ -36,7 +36,10 @@ type term struct {
 // was with the agent of that name that ran out.
 func (m *Member) plan(ctx context.Context, in AgentInput, at time.Time) (term, error) {
 	t := term{name: in.Name}
-	var err error
+	err := m.alive(ctx)
+	if err != nil {
+		return t, err
+	}
 	if t.was, t.last, err = m.free(self.ViewGetter(ctx, m.n.DB), in.Name, at); err != nil {
 		return t, err
 	}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"trustnode/did"
 	"trustnode/did/didwebvh"
 	"trustnode/did/envelope"
+	"trustnode/did/keyring"
 	"trustnode/node/fault"
 	"trustnode/node/recorder"
 	"trustnode/node/self"
@@ -56,6 +58,12 @@ type Entry struct {
 	Event   envelope.ID // key.rotated; zero until Active
 	Index   uint64      // of key.rotated in the own log
 	Logged  bool        // false: key.rotated waits in the outbox
+
+	Reason    string  // of key.rotated
+	TaintFrom *uint64 // own events above it, up to Index, are in doubt; nil: none is
+	// After a compromise, names of own agents: those that were issued anew, and those that
+	// ended with the key because theirs is not held here. None before Logged.
+	Reissued, Ended []string
 }
 
 // draft makes the line of the next entry.
@@ -95,7 +103,7 @@ func (m *Member) nextEntry(ctx context.Context, a Authority, reason string, tain
 	if err != nil {
 		return Entry{}, err
 	}
-	return m.push(ctx, row.Version, keys, a.Wait)
+	return m.push(ctx, row, keys, a.Wait)
 }
 
 // newEntry builds an entry where none is under way. The caller has entered.
@@ -104,10 +112,16 @@ func (m *Member) newEntry(ctx context.Context, a Authority, reason string, taint
 	if err != nil {
 		return entryRow{}, nil, err
 	}
+	if err := m.alive(ctx); err != nil {
+		return entryRow{}, nil, err
+	}
 	if state, reasons, may := m.State(at); !may.OwnLog {
 		return entryRow{}, nil, m.notNow(state, reasons, "no entry of the DID log is signed")
 	}
 	if err := m.settleEntry(ctx); err != nil {
+		return entryRow{}, nil, err
+	}
+	if err := m.recognize(ctx, a); err != nil {
 		return entryRow{}, nil, err
 	}
 	keys, err := a.Update(ctx)
@@ -120,6 +134,22 @@ func (m *Member) newEntry(ctx context.Context, a Authority, reason string, taint
 	}
 	row.Reason, row.Taint = reason, taint
 	return row, keys, m.keepEntry(ctx, row)
+}
+
+// recognize refuses a recovery key that the head does not commit to, before a store is made
+// for the key that is to follow.
+func (m *Member) recognize(ctx context.Context, a Authority) error {
+	if a.Recovery == nil {
+		return nil
+	}
+	h, err := m.changeable(ctx)
+	if err != nil {
+		return err
+	}
+	if k := a.Recovery.Public(); !slices.Contains(h.Head().Parameters.NextKeyHashes, didwebvh.KeyHash(k)) {
+		return entryRefusal(fmt.Errorf("%s: %w", k.Multikey(), didwebvh.ErrKey))
+	}
+	return nil
 }
 
 // settleEntry finishes an entry that is active, and refuses while another is under way.
@@ -182,6 +212,15 @@ func (m *Member) build(ctx context.Context, a Authority, keys UpdateKeys, at tim
 	return row, nil
 }
 
+// alive refuses what only an organization can do whose DID has not ended.
+func (m *Member) alive(ctx context.Context) error {
+	_, err := m.n.Ring.Document(ctx, m.n.Org)
+	if errors.Is(err, keyring.ErrDeactivated) {
+		return identityRefusal(err)
+	}
+	return nil
+}
+
 // changeable returns the own history, or says why it takes no entry.
 func (m *Member) changeable(ctx context.Context) (didwebvh.History, error) {
 	if m.n.Org.Method() != didwebvh.Method {
@@ -205,8 +244,8 @@ func nextUpdate(ctx context.Context, h didwebvh.History, keys UpdateKeys) (envel
 			return keys.Signer(ctx, k)
 		}
 	}
-	return nil, fault.New(fault.Refused, "update_key", "no update key there matches nextKeyHashes of entry %d", h.Len()).
-		WithHint("name the store that init made with --update-keys; if it is lost, use the recovery key: trustnode did rotate --recovery")
+	return nil, fault.New(fault.Refused, "update_key", "no update key in %s matches nextKeyHashes of entry %d", keys.Place(), h.Len()).
+		WithHint("name the store of the last entry with --update-keys DIR; if it is lost, use the recovery key: trustnode did rotate --recovery")
 }
 
 // entryRefusal says what is wrong with what an entry was asked to say.
@@ -251,7 +290,7 @@ func (m *Member) ResumeEntry(ctx context.Context, update func(context.Context) (
 			return Entry{}, err
 		}
 	}
-	return m.push(ctx, row.Version, keys, wait)
+	return m.push(ctx, row, keys, wait)
 }
 
 // bringProofs adds proofs to the entry under way and returns it.
@@ -320,9 +359,11 @@ func (m *Member) PushEntry(ctx context.Context) error {
 
 // push brings an entry as far as it goes within wait. keys may be nil. Between two rounds
 // others may enter, such as who carries a proof here.
-func (m *Member) push(ctx context.Context, version string, keys UpdateKeys, wait time.Duration) (Entry, error) {
+func (m *Member) push(ctx context.Context, row entryRow, keys UpdateKeys, wait time.Duration) (Entry, error) {
+	reason, taint := row.Reason, row.Taint
 	for end := m.cfg.Mono() + wait; ; {
-		out, row, said, err := m.round(ctx, version, keys)
+		out, row, said, err := m.round(ctx, row.Version, keys)
+		out.Reason, out.TaintFrom = reason, taint
 		if err != nil || out.Active {
 			return out, err
 		}
@@ -352,16 +393,22 @@ func (m *Member) round(ctx context.Context, version string, keys UpdateKeys) (En
 		return Entry{Version: version, Active: true, Logged: true}, row, nil, nil
 	}
 	out, said, err := m.advance(ctx, row, keys)
+	if err == nil && !out.Active {
+		row, err = m.mustBeUnderWay(ctx) // with what this round has brought
+	}
 	return out, row, said, err
 }
 
 // advance brings an entry as far as it goes now. The caller has entered.
 func (m *Member) advance(ctx context.Context, row entryRow, keys UpdateKeys) (out Entry, list []said, err error) {
 	out.Version = row.Version
+	if row, err = m.commitEntry(ctx, row); err != nil {
+		return out, nil, err
+	}
+	if err = rememberNext(ctx, row, keys); err != nil {
+		return out, nil, err
+	}
 	if row.step() < stepReady {
-		if row, err = m.commitEntry(ctx, row); err != nil {
-			return out, nil, err
-		}
 		if row, list, err = m.collect(ctx, row); err != nil || row.step() < stepReady {
 			return out, list, err
 		}
@@ -379,7 +426,23 @@ func (m *Member) advance(ctx context.Context, row entryRow, keys UpdateKeys) (ou
 		}
 		out.Logged = true
 	}
-	return out, nil, m.finish(ctx, row, keys)
+	if err := m.finish(ctx, row, keys); err != nil || !out.Logged {
+		return out, nil, err
+	}
+	out.Reissued, out.Ended, err = m.afterCompromise(ctx, row.Reissue)
+	return out, nil, err
+}
+
+// rememberNext has a store remembered if it holds the key that a pinned entry commits to.
+func rememberNext(ctx context.Context, row entryRow, keys UpdateKeys) error {
+	if keys == nil {
+		return nil
+	}
+	list, err := keys.List(ctx)
+	if err != nil || !slices.Contains(list, row.Next) {
+		return err
+	}
+	return keys.Remember()
 }
 
 // Pending is an entry of the own DID log that is not active.

@@ -118,7 +118,7 @@ func branchesOf(t *testing.T, acme, arbiter *org, at time.Time) branches {
 	ctx := t.Context()
 	h := acme.history()
 	b := branches{list: h.Head().Parameters.Witness}
-	next, after := must(nextUpdate(ctx, h, acme.update)), key(t, acme.update)
+	next, after := must(nextUpdate(ctx, h, stick{Store: acme.update})), key(t, acme.update)
 	for range 3 {
 		b.lines = append(b.lines, must(didwebvh.Rotate(ctx, h, didwebvh.RotateRequest{Update: next, Next: after.Public(), Issuer: key(t, acme.keys).Public(), At: at})))
 	}
@@ -322,7 +322,7 @@ func (o *org) buildNext(ctx context.Context) (entryRow, error) {
 	if err := o.settleEntry(ctx); err != nil {
 		return entryRow{}, err
 	}
-	row, err := o.build(ctx, o.authority(), o.update, o.clock.Now(), func(ctx context.Context, h didwebvh.History, s signing) ([]byte, error) {
+	row, err := o.build(ctx, o.authority(), stick{Store: o.update}, o.clock.Now(), func(ctx context.Context, h didwebvh.History, s signing) ([]byte, error) {
 		r := must(s.request())
 		r.Issuer = must(s.newKey())
 		return didwebvh.Rotate(ctx, h, r)

@@ -260,6 +260,22 @@ func (m *Member) reissue(ctx context.Context, list []issued, at time.Time) error
 	return errors.Join(errs...)
 }
 
+// afterCompromise names the agents of a list that were issued anew, and those that ended.
+func (m *Member) afterCompromise(ctx context.Context, list []issued) (reissued, ended []string, err error) {
+	for _, x := range list {
+		a, err := self.Agent(self.ViewGetter(ctx, m.n.DB), x.Agent)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case a.Revoked:
+			ended = append(ended, a.Name)
+		case a.Object != x.Object:
+			reissued = append(reissued, a.Name)
+		}
+	}
+	return reissued, ended, nil
+}
+
 func (m *Member) endTainted(ctx context.Context, a self.AgentRow) error {
 	m.n.Log.WarnContext(ctx, "an agent has ended with the compromised key that issued it; its holder must ask for it anew", "agent", a.Name)
 	err := m.n.DB.Update(ctx, func(tx store.Tx) error {

@@ -24,7 +24,7 @@ import (
 
 // authority signs with the next update key and waits for nobody.
 func (o *org) authority() Authority {
-	return Authority{Update: func(context.Context) (UpdateKeys, error) { return o.update, nil }}
+	return Authority{Update: func(context.Context) (UpdateKeys, error) { return stick{Store: o.update}, nil }}
 }
 
 func (o *org) rotate(in RotateInput) Entry {
@@ -105,7 +105,7 @@ func TestAnEntryIsWitnessed(t *testing.T) {
 	ctx := t.Context()
 	_, err := acme.Rotate(ctx, RotateInput{Authority: acme.authority(), Reason: "scheduled"})
 	refusedAs(t, err, fault.NeedsApproval, reasonWitnesses)
-	for _, word := range []string{"0 of 1", "vendor.example has not answered", "arbiter.example has not answered"} {
+	for _, word := range []string{"0 of 1", "vendor.example has not answered", "arbiter.example has not answered", "asked for 0s"} {
 		if !strings.Contains(err.Error(), word) {
 			t.Errorf("%q lacks %q", err, word)
 		}
@@ -193,7 +193,7 @@ func TestWhatAWitnessSigns(t *testing.T) {
 	clock := newDial()
 	acme, vendor, arbiter := witnessedTrio(t, clock)
 	ctx := t.Context()
-	next := must(nextUpdate(ctx, acme.history(), acme.update))
+	next := must(nextUpdate(ctx, acme.history(), stick{Store: acme.update}))
 	entry := func(at time.Time) []byte {
 		after := key(t, acme.update)
 		return must(didwebvh.Rotate(ctx, acme.history(), didwebvh.RotateRequest{Update: next, Next: after.Public(), Issuer: key(t, acme.keys).Public(), At: at}))
@@ -334,7 +334,7 @@ func crashEntry(t *testing.T, s stop, witnesses bool) {
 	}
 	clock.turn(time.Minute)
 	a := acme.agent("research", "lend")
-	row, err := acme.build(ctx, acme.authority(), acme.update, clock.Now(), func(ctx context.Context, h didwebvh.History, s signing) ([]byte, error) {
+	row, err := acme.build(ctx, acme.authority(), stick{Store: acme.update}, clock.Now(), func(ctx context.Context, h didwebvh.History, s signing) ([]byte, error) {
 		r := must(s.request())
 		r.Issuer = must(s.newKey())
 		return didwebvh.Rotate(ctx, h, r)
@@ -402,7 +402,7 @@ func TestAbandon(t *testing.T) {
 	_, err := acme.ResumeEntry(ctx, nil, nil, 0)
 	refusedAs2(err, fault.NotFound)
 	before := len(must(acme.keys.List(ctx)))
-	row, err := acme.build(ctx, acme.authority(), acme.update, clock.Now(), func(ctx context.Context, h didwebvh.History, s signing) ([]byte, error) {
+	row, err := acme.build(ctx, acme.authority(), stick{Store: acme.update}, clock.Now(), func(ctx context.Context, h didwebvh.History, s signing) ([]byte, error) {
 		r := must(s.request())
 		r.Issuer = must(s.newKey())
 		return didwebvh.Rotate(ctx, h, r)
@@ -438,11 +438,11 @@ func TestRecovery(t *testing.T) {
 	fresh, paper, wrong := must(keys.Memory()), newPaper(t), newPaper(t)
 	acme.update = fresh
 	clock.turn(time.Minute)
-	_, err := acme.Rotate(ctx, RotateInput{Authority: acme.authority(), Reason: "lost"})
-	refusedAs(t, err, fault.Refused, "update_key")
+	_, refusal := acme.Rotate(ctx, RotateInput{Authority: acme.authority(), Reason: "lost"})
+	refusedAs(t, refusal, fault.Refused, "update_key")
 	a := acme.authority()
 	a.Recovery = acme.recovery
-	_, err = acme.Rotate(ctx, RotateInput{Authority: a, Reason: "lost"})
+	_, err := acme.Rotate(ctx, RotateInput{Authority: a, Reason: "lost"})
 	if fault.Of(err) != fault.Invalid {
 		t.Errorf("without a new recovery key: %v", err)
 	}
@@ -452,8 +452,24 @@ func TestRecovery(t *testing.T) {
 	if n := len(must(fresh.List(ctx))); n != 0 {
 		t.Errorf("%d keys are left of refused entries", n)
 	}
+	if !strings.Contains(refusal.Error(), "/media/stick") {
+		t.Errorf("the refusal does not say where it looked: %v", refusal)
+	}
+	opened, remembered := 0, 0
+	a.Update = func(context.Context) (UpdateKeys, error) {
+		opened++
+		return stick{fresh, &remembered}, nil
+	}
+	_, err = acme.Rotate(ctx, RotateInput{Authority: a, Reason: "lost"})
+	refusedAs(t, err, fault.Refused, "recovery_key")
+	if opened != 0 || remembered != 0 {
+		t.Errorf("a refused entry opened its store %d times, and had it remembered %d times", opened, remembered)
+	}
 	a.Recovery = acme.recovery
 	acme.rotate(RotateInput{Authority: a, Reason: "lost"})
+	if remembered != 1 {
+		t.Errorf("the store of the next key is remembered %d times", remembered)
+	}
 	head := acme.history().Head().Parameters.NextKeyHashes
 	if len(head) != 2 || head[1] != didwebvh.KeyHash(paper.Public()) {
 		t.Errorf("the new recovery key is not committed to: %v", head)
@@ -644,7 +660,7 @@ func TestRotation(t *testing.T) {
 	ctx := t.Context()
 	a := acme.agent("research", "lend")
 	_, oldKid, _ := acme.node.Signers.Issuer(ctx)
-	open := func(context.Context) (UpdateKeys, error) { return acme.update, nil }
+	open := func(context.Context) (UpdateKeys, error) { return stick{Store: acme.update}, nil }
 	clock.turn(time.Hour)
 	r, err := acme.Rotate(ctx, RotateInput{Authority: Authority{Update: open}, Reason: "scheduled"})
 	if err != nil {
@@ -710,8 +726,8 @@ func TestRotationRefusals(t *testing.T) {
 	clock := newDial()
 	acme, _, _ := federated(t, clock)
 	ctx := t.Context()
-	open := func(context.Context) (UpdateKeys, error) { return acme.update, nil }
-	wrong := func(context.Context) (UpdateKeys, error) { return acme.keys, nil }
+	open := func(context.Context) (UpdateKeys, error) { return stick{Store: acme.update}, nil }
+	wrong := func(context.Context) (UpdateKeys, error) { return stick{Store: acme.keys}, nil }
 	_, err := acme.Rotate(ctx, RotateInput{Authority: Authority{Update: wrong}, Reason: "scheduled"})
 	refusedAs(t, err, fault.Refused, "update_key")
 	if _, err = acme.Rotate(ctx, RotateInput{Authority: Authority{Update: open}, Reason: "boredom"}); fault.Of(err) != fault.Invalid {

@@ -25,7 +25,7 @@ import (
 func (o *org) stolen(issuer byte) []byte {
 	o.t.Helper()
 	h := o.history()
-	s, err := nextUpdate(o.t.Context(), h, o.update)
+	s, err := nextUpdate(o.t.Context(), h, stick{Store: o.update})
 	if err != nil {
 		o.t.Fatal(err)
 	}

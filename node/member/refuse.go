@@ -75,6 +75,8 @@ func identityRefusal(err error) error {
 	switch {
 	case errors.As(err, &pending):
 		return fault.Wrap(fault.Unavailable, "pending", err).WithHint("the file lacks it: ask its sender for a complete one")
+	case errors.Is(err, keyring.ErrDeactivated):
+		return fault.Wrap(fault.Refused, "deactivated", err).WithHint("a DID ends for good; what it signed before still verifies")
 	case errors.Is(err, keyring.ErrFrozen):
 		return fault.Wrap(fault.Forked, "did_log", err).WithHint("trustnode did show lists both branches")
 	case errors.As(err, &lags):

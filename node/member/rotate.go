@@ -3,6 +3,7 @@ package member
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"trustnode/did"
@@ -118,9 +119,21 @@ type WitnessInput struct {
 // SetWitnesses names the members that witness the own DID log from the next entry on; the
 // first list must sign the entry that names it, later the old list signs the new one.
 func (m *Member) SetWitnesses(ctx context.Context, in WitnessInput) (Entry, error) {
-	list, err := m.witnessList(ctx, in)
+	h, err := m.changeable(ctx)
 	if err != nil {
 		return Entry{}, err
+	}
+	list, err := m.witnessList(ctx, h, in)
+	if err != nil {
+		return Entry{}, err
+	}
+	if was := h.Head().Parameters.Witness; sameWitnesses(was, list) {
+		what := "no witness is named already"
+		if !was.None() {
+			what = fmt.Sprintf("%d of these %d witnesses sign each entry already", was.Threshold, len(was.Keys))
+		}
+		return Entry{}, fault.New(fault.Conflict, "unchanged", "nothing to change: %s", what).
+			WithHint("trustnode did show lists them; --threshold N, other DIDs or --none make a change")
 	}
 	return m.nextEntry(ctx, in.Authority, "scheduled", nil, func(ctx context.Context, h didwebvh.History, s signing) ([]byte, error) {
 		r, err := s.request()
@@ -132,13 +145,20 @@ func (m *Member) SetWitnesses(ctx context.Context, in WitnessInput) (Entry, erro
 	})
 }
 
-func (m *Member) witnessList(ctx context.Context, in WitnessInput) (didwebvh.WitnessList, error) {
-	if in.None {
-		return didwebvh.WitnessList{}, nil
+// sameWitnesses tells whether two lists ask the same of an entry.
+func sameWitnesses(a, b didwebvh.WitnessList) bool {
+	if a.Threshold != b.Threshold || len(a.Keys) != len(b.Keys) {
+		return false
 	}
-	h, err := m.changeable(ctx)
-	if err != nil {
-		return didwebvh.WitnessList{}, err
+	return !slices.ContainsFunc(b.Keys, func(k did.PublicKey) bool { return !slices.Contains(a.Keys, k) })
+}
+
+func (m *Member) witnessList(ctx context.Context, h didwebvh.History, in WitnessInput) (didwebvh.WitnessList, error) {
+	if in.None {
+		if in.Threshold != 0 || len(in.Members) > 0 {
+			return didwebvh.WitnessList{}, fault.New(fault.Invalid, "witnesses", "no witnesses, and some, cannot both be set").WithHint("--none stands alone")
+		}
+		return didwebvh.WitnessList{}, nil
 	}
 	can := m.canWitness(ctx)
 	if len(in.Members) == 0 {
@@ -178,7 +198,8 @@ func (in WitnessInput) threshold(list didwebvh.WitnessList) (didwebvh.WitnessLis
 		return list, nil
 	}
 	if in.Threshold < 1 || in.Threshold > len(list.Keys) {
-		return list, fault.New(fault.Invalid, "threshold", "threshold %d of %d witnesses", in.Threshold, len(list.Keys))
+		return list, fault.New(fault.Invalid, "threshold", "threshold %d of %d witnesses", in.Threshold, len(list.Keys)).
+			WithHint("--threshold N is between 1 and the number of witnesses")
 	}
 	list.Threshold = in.Threshold
 	return list, nil

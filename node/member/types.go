@@ -49,6 +49,11 @@ type CreateInput struct {
 
 // UpdateKeys is the store of the organization's update keys, opened for one rotation.
 type UpdateKeys interface {
+	// Place names the store to its operator.
+	Place() string
+	// Remember makes it the store that is looked in where no other is named. It is called
+	// once an entry is pinned whose next key lies there.
+	Remember() error
 	List(ctx context.Context) ([]did.PublicKey, error)
 	Signer(ctx context.Context, pub did.PublicKey) (envelope.Signer, error)
 	Generate(ctx context.Context) (envelope.Signer, error)
