@@ -147,6 +147,12 @@ func agentRevoke(c *cli.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
+	if err := oneOf(c, "reason", "ended", "key_compromise", "misuse", "policy", "mistake", "other"); err != nil {
+		return err
+	}
+	if c.IsSet("taint-from") && c.String("reason") != "key_compromise" {
+		return &usageError{"--taint-from goes with --reason key_compromise alone", help(c)}
+	}
 	in := httpapi.AgentRevoke{Reason: c.String("reason")}
 	if c.IsSet("taint-from") {
 		n := c.Uint64("taint-from")

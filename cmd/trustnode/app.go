@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -91,6 +92,14 @@ func unknown(c *cli.Context) error {
 		_ = cli.ShowSubcommandHelp(c)
 	} else {
 		_ = cli.ShowAppHelp(c)
+	}
+	return nil
+}
+
+// oneOf refuses a flag whose value is none of those it may have.
+func oneOf(c *cli.Context, flag string, values ...string) error {
+	if v := c.String(flag); !slices.Contains(values, v) {
+		return &usageError{fmt.Sprintf("--%s %.40q is none of %s", flag, v, strings.Join(values, ", ")), help(c)}
 	}
 	return nil
 }

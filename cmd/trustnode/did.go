@@ -74,31 +74,43 @@ func authority(ctx context.Context, c *cli.Context, s *streams, k *caller) (http
 		return httpapi.Authority{}, err
 	}
 	a := httpapi.Authority{UpdateKeys: place, WaitS: wait}
+	if c.Bool("recovery") {
+		if a.Recovery, err = typedRecovery(e); err != nil {
+			return a, err
+		}
+	}
 	pass, err := openUpdateKeys(c, e)
 	if err != nil {
 		return a, err
 	}
 	a.Passphrase = string(pass)
 	clear(pass)
-	if !c.Bool("recovery") {
-		return a, nil
-	}
-	text, err := recoverySecret.get("recovery key")
-	if err != nil {
-		return a, err
-	}
-	a.Recovery = string(text)
-	clear(text)
-	if c.Command.Name == "deactivate" {
-		return a, nil // nothing is committed to any more
+	if a.Recovery == "" || c.Command.Name == "deactivate" {
+		return a, nil // with the DID ended nothing is committed to any more
 	}
 	fresh, multikey, err := daemon.NewRecoveryKey()
 	if err != nil {
 		return a, err
 	}
 	a.NextRecovery = multikey
-	fmt.Fprintf(s.err, "new recovery key   %s\nWrite it down now: the one typed in is spent by this entry, and this one is not shown again.\n", fresh)
+	fmt.Fprintf(s.err, "new recovery key   %s\nWrite it down now: it is not shown again, and this entry puts it in the place of the one typed in, which is spent then.\n", fresh)
 	return a, nil
+}
+
+// typedRecovery asks for the recovery key and checks it, before anything takes its place.
+func typedRecovery(e httpapi.EntryState) (string, error) {
+	if !e.Active {
+		return "", fault.New(fault.Conflict, "under_way", "entry %s of the own DID log is under way", e.ID).WithHint("trustnode did rotate --resume goes on with it")
+	}
+	text, err := recoverySecret.get("recovery key")
+	if err != nil {
+		return "", err
+	}
+	defer clear(text)
+	if err := daemon.CheckRecovery(text, e.Hashes); err != nil {
+		return "", err
+	}
+	return string(text), nil
 }
 
 // change makes one entry and says where it stands.
@@ -125,7 +137,28 @@ func makeEntry(ctx context.Context, s *streams, k *caller, path string, in any) 
 		case out.Event != "":
 			fmt.Fprintln(w, "announced    key.rotated waits until the own log takes it: trustnode status")
 		}
+		if out.Reason == "compromise" {
+			printCompromise(w, out)
+		}
 	})
+}
+
+// printCompromise says what a compromise puts in doubt, and what came of the own agents.
+func printCompromise(w writer, e httpapi.EntryState) {
+	if e.TaintFrom == nil {
+		fmt.Fprintln(w, "in doubt     nothing: without --taint-from all that the old key signed stands")
+		return
+	}
+	fmt.Fprintf(w, "in doubt     own events above index %d, up to this entry's, but for those that partners had cosigned before\n", *e.TaintFrom)
+	for _, n := range e.Reissued {
+		fmt.Fprintf(w, "issued anew  agent %s\n", n)
+	}
+	for _, n := range e.Ended {
+		fmt.Fprintf(w, "ended        agent %s: its key is not held here; its holder must ask for it anew\n", n)
+	}
+	if len(e.Reissued) > 0 {
+		fmt.Fprintln(w, "next         the thief may have made one of these agents; end those you do not know: trustnode agent revoke NAME --reason key_compromise")
+	}
 }
 
 // didResume needs no key: the entry is signed. With the update keys at hand, the spent one
@@ -175,9 +208,22 @@ func oneAct(c *cli.Context) error {
 	return nil
 }
 
+// rotateFlags refuses flags of a new entry that contradict each other.
+func rotateFlags(c *cli.Context) error {
+	switch {
+	case c.IsSet("taint-from") && c.String("reason") != "compromise":
+		return &usageError{"--taint-from goes with --reason compromise alone", help(c)}
+	case (c.String("role") == "governance") != (c.String("governance-keys") != ""):
+		return &usageError{"--role governance and --governance-keys DIR go together", help(c)}
+	}
+	return nil
+}
+
 func didRotate(c *cli.Context, s *streams) error {
-	if err := oneAct(c); err != nil {
-		return err
+	for _, err := range []error{oneAct(c), oneOf(c, "role", "issuer", "governance", "witness", "update"), oneOf(c, "reason", "scheduled", "compromise", "lost"), rotateFlags(c)} {
+		if err != nil {
+			return err
+		}
 	}
 	switch {
 	case c.Bool("abandon"):
@@ -246,8 +292,15 @@ func didDeactivate(c *cli.Context, s *streams) error {
 
 func didWitnessSet(c *cli.Context, s *streams) error {
 	in := httpapi.Witnesses{Members: c.Args().Slice(), None: c.Bool("none"), Threshold: c.Int("threshold")}
-	if in.None && len(in.Members) > 0 {
+	switch {
+	case in.None && len(in.Members) > 0:
 		return &usageError{"--none takes no witnesses", help(c)}
+	case in.None && c.IsSet("threshold"):
+		return &usageError{"--none and --threshold exclude each other", help(c)}
+	case c.IsSet("threshold") && in.Threshold < 1:
+		return &usageError{fmt.Sprintf("--threshold is %d: at least one witness must sign; --none ends witnessing", in.Threshold), help(c)}
+	case len(in.Members) > 0 && in.Threshold > len(in.Members):
+		return &usageError{fmt.Sprintf("--threshold is %d of %s", in.Threshold, count(uint64(len(in.Members)), "witness")), help(c)}
 	}
 	return change(c, s, "/api/v1/identities/witnesses", func(a httpapi.Authority) any {
 		in.Authority = a
@@ -346,12 +399,18 @@ func didWitnessSign(c *cli.Context, s *streams) error {
 	})
 }
 
-// openUpdateKeys is the passphrase of the update keys: their own, or where they lie in the
-// data directory the node's.
+// openUpdateKeys is the passphrase of the update keys: their own, or the node's where they
+// lie in the data directory or open with it. A recovery makes a store where there is none.
 func openUpdateKeys(c *cli.Context, e httpapi.EntryState) ([]byte, error) {
 	place := c.String("update-keys")
 	if place == "" {
 		place = e.Place
+	}
+	anew := c.Bool("recovery") && !daemon.StoreExists(place)
+	if !anew {
+		if err := daemon.LookForUpdateStore(place); err != nil {
+			return nil, err
+		}
 	}
 	if b, err := updateSecret.given(); b != nil || err != nil {
 		return b, err
@@ -359,8 +418,11 @@ func openUpdateKeys(c *cli.Context, e httpapi.EntryState) ([]byte, error) {
 	switch {
 	case !e.Apart && c.String("update-keys") == "":
 		return passphrase("passphrase of " + c.String("data"))
-	case c.Bool("recovery") && !daemon.StoreExists(place):
+	case anew:
 		return updateSecret.getNew("new passphrase of the update keys in " + place)
+	}
+	if b, err := nodeSecret.given(); err != nil || b != nil && daemon.StoreOpens(place, b) {
+		return b, err
 	}
 	return updatePassphrase("passphrase of the update keys in " + place)
 }

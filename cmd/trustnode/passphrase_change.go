@@ -6,11 +6,13 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"trustnode/node/daemon"
+	"trustnode/node/fault"
 )
 
 func passphraseCommand(s *streams) *cli.Command {
 	return &cli.Command{Name: "passphrase", Usage: "put the keys under another passphrase; no node may run",
 		Description: "The old one comes from TRUSTNODE_PASSPHRASE or the terminal, the new one from TRUSTNODE_NEW_PASSPHRASE or the terminal; both also with _FILE.\n" +
+			"With --of the old one may also be in TRUSTNODE_GOVERNANCE_PASSPHRASE or TRUSTNODE_UPDATE_PASSPHRASE.\n" +
 			"Update keys that lie in the data directory under the same passphrase are changed with the node's.",
 		Flags:  []cli.Flag{&cli.StringFlag{Name: "of", Usage: "keys in `DIR` instead, such as update or governance keys kept apart"}},
 		Action: func(c *cli.Context) error { return changePassphrase(c, s) }}
@@ -21,8 +23,11 @@ func changePassphrase(c *cli.Context, s *streams) error {
 	what := dir
 	if dir == "" {
 		what = c.String("data")
+		if h, held := daemon.Held(what); held && h.HTTP != "" {
+			return fault.New(fault.Conflict, "locked", "a node runs on %s, as process %d", what, h.PID).WithHint("stop it, change the passphrase, and start it with the new one")
+		}
 	}
-	old, err := passphrase("old passphrase of " + what)
+	old, err := oldPassphrase(dir, "old passphrase of "+what)
 	if err != nil {
 		return err
 	}
@@ -50,4 +55,26 @@ func changePassphrase(c *cli.Context, s *streams) error {
 			fmt.Fprintf(w, "%s is under the new passphrase\n", d)
 		}
 	})
+}
+
+// oldPassphrase is the one that protects the keys in dir now, "" for the node's: of what the
+// environment gives, what opens them.
+func oldPassphrase(dir, prompt string) ([]byte, error) {
+	if dir == "" {
+		return passphrase(prompt)
+	}
+	var said []byte
+	for _, x := range []*secret{governanceSecret, updateSecret, nodeSecret} {
+		b, err := x.given()
+		if err != nil || b != nil && daemon.StoreOpens(dir, b) {
+			return b, err
+		}
+		if said == nil {
+			said = b
+		}
+	}
+	if said != nil {
+		return said, nil // it opens nothing, or did before a crash
+	}
+	return passphrase(prompt)
 }
