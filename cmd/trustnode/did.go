@@ -52,7 +52,7 @@ func outFlag() cli.Flag {
 // authorityFlags stand on each verb that makes an entry of the own DID log.
 func authorityFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "update-keys", Usage: "`DIR` of the update keys; default where init put it"},
+		&cli.StringFlag{Name: "update-keys", Usage: "`DIR` of the update keys; default where the last entry had them"},
 		&cli.BoolFlag{Name: "recovery", Usage: "sign with the recovery key, typed in, as the next update key is lost"},
 		&cli.DurationFlag{Name: "wait", Usage: "how long witnesses are waited for", Value: 20 * time.Second},
 	}

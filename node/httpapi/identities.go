@@ -40,7 +40,7 @@ type Opened struct {
 
 // Authority is what an operator gives for one entry of the own DID log.
 type Authority struct {
-	UpdateKeys string `json:"update_keys,omitempty" doc:"directory of the update keys; default where init put it"`
+	UpdateKeys string `json:"update_keys,omitempty" doc:"directory of the update keys; default where the last entry had them"`
 	Passphrase string `json:"passphrase,omitempty" doc:"of that directory"`
 	Recovery   string `json:"recovery,omitempty" doc:"the recovery key, where the next update key is lost"`
 	// NextRecovery is made by who asks, and written down before.
