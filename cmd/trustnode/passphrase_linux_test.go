@@ -184,3 +184,33 @@ func TestInitAtATerminal(t *testing.T) {
 		t.Errorf("a node was made: %v", err)
 	}
 }
+
+// A person at a terminal uses the recovery key: it is asked for before the passphrase of the
+// store that is to be made, and a wrong one ends it there.
+func TestRecoveryAtATerminal(t *testing.T) {
+	dir, recovery := lone(t)
+	next := filepath.Join(t.TempDir(), "next")
+	f := newFolk(t)
+	for _, c := range []struct {
+		name, key string
+		code      int
+	}{{"a wrong key", "rec1-abcd", exitFailed}, {"the key", recovery, exitDone}} {
+		s := newTerminal(t)
+		cmd := f.command("did", "rotate", "--data", dir, "--recovery", "--reason", "lost", "--update-keys", next)
+		cmd.Env = []string{"HOME=" + f.dir, "TRUSTNODE_PASSPHRASE=" + testPassphrase}
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = s.tty, s.tty, s.tty
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		s.answer("recovery key: ", c.key)
+		if c.code == exitDone {
+			s.answer("new passphrase of the update keys in "+next+": ", "hidden horse")
+			s.answer("the same again: ", "hidden horse")
+		}
+		_ = cmd.Wait()
+		if code := cmd.ProcessState.ExitCode(); code != c.code {
+			t.Errorf("%s: exit %d, the terminal shows %q", c.name, code, s.screen())
+		}
+	}
+}
