@@ -302,10 +302,14 @@ func didWitnessSet(c *cli.Context, s *streams) error {
 	case len(in.Members) > 0 && in.Threshold > len(in.Members):
 		return &usageError{fmt.Sprintf("--threshold is %d of %s", in.Threshold, count(uint64(len(in.Members)), "witness")), help(c)}
 	}
-	return change(c, s, "/api/v1/identities/witnesses", func(a httpapi.Authority) any {
+	err := change(c, s, "/api/v1/identities/witnesses", func(a httpapi.Authority) any {
 		in.Authority = a
 		return in
 	})
+	if d := fault.From(err); d != nil && d.Reason == "threshold" { // of the default list, which the node alone knows
+		return &usageError{d.Detail, d.Hint}
+	}
+	return err
 }
 
 // entryNow asks for the entry under way.

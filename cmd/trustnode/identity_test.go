@@ -57,6 +57,11 @@ func TestAnIdentityOutlivesItsServers(t *testing.T) {
 	f.up()
 	f.must("did", "witness", "set", "--data", "acme", "--json")
 	acme := f.show("acme", "self")
+	for args, code := range map[string]int{"--threshold 3": exitUsage, "": exitFailed} { // of two; and those that are set
+		if a := f.try(append([]string{"did", "witness", "set", "--data", "acme"}, strings.Fields(args)...)...); a.code != code || !strings.Contains(a.err, "hint: ") {
+			t.Errorf("%s", a)
+		}
+	}
 	f.until("the arbiter has the entry that names it a witness", func() bool { return f.show("arbiter", acme.DID).Version == acme.Version })
 	f.stop("arbiter")
 
