@@ -72,18 +72,23 @@ func (k Keys) revoke(i uint64, ev attestation.Event) (Keys, error) {
 	return k, nil
 }
 
-// ReasonCompromise is why a term ended that no agent.revoked ended: the key that issued it
-// was compromised before. The organization issues such an agent anew, or revokes it.
-const ReasonCompromise = "compromise"
+// Why a term ended that no agent.revoked ended.
+const (
+	// ReasonCompromise: the key that issued it was compromised before. The organization
+	// issues such an agent anew, or revokes it.
+	ReasonCompromise = "compromise"
+	// ReasonDeactivated: its organization deactivated its DID.
+	ReasonDeactivated = "deactivated"
+)
 
-// endedAbove ends, at the index of a compromise, the agents that the thief of the key may
-// have issued: the organization issues its own anew. What they did before stands or falls
-// with the events that show it.
-func endedAbove(terms []Term, above, at uint64) []Term {
+// endedAbove ends, at a key.rotated, the live agents issued above an index: those that the
+// thief of a key may have issued, or all. What they did before stands or falls with the
+// events that show it.
+func endedAbove(terms []Term, above, at uint64, reason string) []Term {
 	out := slices.Clone(terms)
 	for i, t := range out {
 		if t.From > above && t.Revoked == nil {
-			out[i].Revoked, out[i].Reason = &at, ReasonCompromise
+			out[i].Revoked, out[i].Reason = &at, reason
 		}
 	}
 	return out

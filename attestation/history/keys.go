@@ -179,7 +179,10 @@ func (k Keys) rotate(ctx context.Context, v Versions, i uint64, ev attestation.E
 	k.spans = append(slices.Clip(k.spans), next)
 	if d.Reason == "compromise" && d.TaintFrom != nil && *d.TaintFrom < i {
 		k.taints = append(slices.Clip(k.taints), Taint{From: *d.TaintFrom, Until: i})
-		k.terms = endedAbove(k.terms, *d.TaintFrom, i)
+		k.terms = endedAbove(k.terms, *d.TaintFrom, i, ReasonCompromise)
+	}
+	if len(next.keys) == 0 { // agents end with the DID of their organization
+		k.terms = endedAbove(k.terms, 0, i, ReasonDeactivated)
 	}
 	return k, nil
 }

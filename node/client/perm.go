@@ -67,6 +67,9 @@ func (c *Client) permission(ctx context.Context, text string) (envelope.Verified
 	if err := c.n.Contested(ctx, lender.Org); err != nil {
 		return none, lender, err // who answers may be who took the lender's key
 	}
+	if err := c.n.Ended(ctx, lender.Org); err != nil {
+		return none, lender, err
+	}
 	return v, lender, reachable(v, lender.Org)
 }
 

@@ -328,6 +328,26 @@ func TestRefusalsHaveOneForm(t *testing.T) {
 	}
 }
 
+// What is wrong with a body is said without what stands in it: it may be a passphrase.
+func TestRefusalsRepeatNoSecret(t *testing.T) {
+	d := open(t)
+	for _, body := range []string{
+		`{"passphrase":"SECRET","recovery":"rec1-SECRET","reason":"lost","foo":1}`,
+		`{"passphrase":{"a":"SECRET"}}`,
+		`{"passphrase":"SECRET","reason":"lost"`,
+		`{"passphrase":"SECRET",}`,
+		`["SECRET"]`,
+		`SECRET`,
+	} {
+		for _, path := range []string{"/api/v1/identities/rotate", "/api/v1/identities/move", "/api/v1/federation/sign"} {
+			w := d.operator("POST", path, strings.NewReader(body))
+			if p := refusal(w); w.Code != 400 || p.Detail == "" || strings.Contains(w.Body.String(), "SECRET") {
+				t.Errorf("%s %s: got %d %s", path, body, w.Code, w.Body)
+			}
+		}
+	}
+}
+
 // none is a well-formed id of nothing.
 const none = "zQmWqWvRc8M51bNroaakyX9mq2bQW57Du1ESq8cZbjAyWNC"
 

@@ -57,7 +57,7 @@ func ofStatus(status int, msg string, errs []error) *fault.Denied {
 			continue
 		}
 		if err != nil {
-			parts = append(parts, err.Error())
+			parts = append(parts, withoutValue(err))
 		}
 	}
 	text := strings.Join(parts, ": ")
@@ -70,6 +70,19 @@ func ofStatus(status int, msg string, errs []error) *fault.Denied {
 		return fault.New(fault.Internal, "", "%s", text)
 	}
 	return fault.New(fault.Invalid, "form", "%s", text)
+}
+
+// withoutValue says what is wrong with a body, and where, but not what stands there: it may
+// be a passphrase.
+func withoutValue(err error) string {
+	var d *huma.ErrorDetail
+	switch {
+	case !errors.As(err, &d):
+		return err.Error()
+	case d.Location == "":
+		return d.Message
+	}
+	return d.Message + " (" + d.Location + ")"
 }
 
 // writeProblem sends a refusal from a middleware or a stream.

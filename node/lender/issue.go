@@ -158,6 +158,9 @@ func (i *issuing) judge() error {
 	if s.forked != nil {
 		return s.forked
 	}
+	if s.ended != nil {
+		return s.ended
+	}
 	if !s.mayIssue() {
 		return fault.New(fault.Refused, s.word, "in state %s this node issues no such loan", s.word).
 			WithHint("trustnode fed status shows what is missing; trustnode status --wait fresh waits for it")

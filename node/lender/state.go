@@ -21,6 +21,7 @@ type standing struct {
 	cross   bool // the organization is another one
 	member  bool
 	forked  error // the refusal of an organization whose DID log has forked, or the own one
+	ended   error // the refusal of an organization that deactivated its DID
 	allowed federation.Allowed
 	word    string       // the node's state
 	head    charter.Head // zero without a federation, or within the organization
@@ -34,13 +35,14 @@ func (l *Lender) standing(org did.DID, at time.Time) standing {
 		return s
 	}
 	s.forked = cmp.Or(l.n.Contested(context.Background(), l.n.Org), l.n.Contested(context.Background(), org))
+	s.ended = l.n.Ended(context.Background(), org)
 	chain, ok := l.n.Standing.Charter()
 	if !ok {
 		return s
 	}
 	s.head = chain.Head()
 	m, ok := s.head.Member(org)
-	s.member = ok && m.Active()
+	s.member = ok && m.Active() && s.ended == nil
 	return s
 }
 

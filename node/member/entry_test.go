@@ -625,6 +625,9 @@ func TestDeactivate(t *testing.T) {
 	a := acme.agent("research", "lend")
 	acme.logTo2(vendor)
 	vendor.project()
+	if taken, err := vendor.TakeAgent(t.Context(), acme.object(a.Object)); err != nil || !taken {
+		t.Fatalf("%v, %v", taken, err)
+	}
 	clock.turn(time.Minute)
 	ctx := t.Context()
 	e, err := acme.Deactivate(ctx, acme.authority())
@@ -648,7 +651,46 @@ func TestDeactivate(t *testing.T) {
 	if _, err := vendor.node.Ring.HeadSource().Key(ctx, acme.did, acme.roles().Issuer.Multikey()); !errors.Is(err, envelope.ErrRetired) {
 		t.Errorf("its key at vendor: %v", err)
 	}
-	_ = a
+	acme.project()
+	for _, at := range []*org{acme, vendor} {
+		row, err := at.row(a.Agent)
+		if err != nil || row.State(clock.Now()) == self.AgentLive {
+			t.Errorf("its agent at %s: %s, %v", at.name, row.State(clock.Now()), err)
+		}
+	}
+	refusedAs(t, vendor.node.Ended(ctx, acme.did), fault.Revoked, "deactivated")
+	if err := vendor.node.Ended(ctx, arbiter.did); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := acme.MakeToken(ctx, a.Agent.String(), "http"); err == nil {
+		t.Error("a token for an agent of an organization that ended")
+	}
+}
+
+// TestTheEndCountsBeforeItIsAnnounced: who holds the entry that ended a DID takes nothing of
+// that organization any more, though its log does not say so, or never will.
+func TestTheEndCountsBeforeItIsAnnounced(t *testing.T) {
+	clock := newDial()
+	acme, vendor, arbiter := federated(t, clock)
+	hear(acme, vendor, arbiter)
+	ctx := t.Context()
+	vendor.logTo2(acme)
+	next := must(nextUpdate(ctx, vendor.history(), vendor.update))
+	clock.turn(time.Minute)
+	line := must(didwebvh.Deactivate(ctx, vendor.history(), didwebvh.DeactivateRequest{Update: next, At: clock.Now()}))
+	if _, err := acme.node.Ring.Offer(ctx, vendor.did, append(line, '\n'), nil); err != nil {
+		t.Fatal(err)
+	}
+	clock.turn(time.Minute)
+	late := vendor.agent("late", "borrow", "lend")
+	vendor.logTo(acme)
+	acme.project()
+	if taken, err := acme.TakeAgent(ctx, vendor.object(late.Object)); err != nil || taken {
+		t.Errorf("its new agent is taken: %v, %v", taken, err)
+	}
+	if _, err := acme.row(late.Agent); !errors.Is(err, self.ErrNoAgent) {
+		t.Errorf("its new agent: %v", err)
+	}
 }
 
 // TestRotation: what was signed before still verifies, the new key signs on, and the

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"trustnode/attestation"
@@ -162,7 +163,7 @@ func (r *Recorder) accepted(ctx context.Context, k history.Keys, i uint64, v env
 	if attestation.CheckKnown(ev) != nil {
 		return void(attestation.ReasonForm)
 	}
-	if !k.RetiredAfter(ev.Kid, i) && !r.atHead(ctx, k.Org(), v.Key().Public) {
+	if !k.RetiredAfter(ev.Kid, i) && !r.atHead(ctx, k.Org(), v.Key().Public) && !r.closes(ctx, ev) {
 		j := pending(attestation.ReasonRemoved)
 		j.event, j.typ = v, ev.Type
 		return j
@@ -209,7 +210,23 @@ func (r *Recorder) listed(ctx context.Context, d did.DID, kid string) bool {
 
 // atHead reports whether the newest known version of d lists a key.
 func (r *Recorder) atHead(ctx context.Context, d did.DID, pub did.PublicKey) bool {
-	return slices.Contains(r.headKeys(ctx, d), pub)
+	known, _ := r.cfg.Ring.Known(ctx, d)
+	if len(known) == 0 {
+		return false
+	}
+	keys, err := r.cfg.Ring.Keys(ctx, d, known[len(known)-1])
+	return err == nil && slices.Contains(slices.Collect(maps.Values(keys)), pub)
+}
+
+// closes reports whether an event announces the version that ended its organization's DID.
+// A key of the version before signs it, and nothing else any more.
+func (r *Recorder) closes(ctx context.Context, ev attestation.Event) bool {
+	var d attestation.KeyRotated
+	if ev.Type != "key.rotated" || ev.Decode(&d) != nil {
+		return false
+	}
+	known, _ := r.cfg.Ring.Known(ctx, ev.Org)
+	return len(known) > 0 && d.DidVersion == known[len(known)-1]
 }
 
 // HeadKeys returns the keys that may sign the next head of a log, from memory; none where
@@ -229,11 +246,7 @@ func (r *Recorder) headKeys(ctx context.Context, d did.DID) []did.PublicKey {
 	if err != nil {
 		return nil
 	}
-	var out []did.PublicKey
-	for _, k := range keys {
-		out = append(out, k)
-	}
-	return out
+	return slices.Collect(maps.Values(keys))
 }
 
 // judge judges what of a log was not judged yet, in order. The caller holds

@@ -56,6 +56,17 @@ func (n *Node) Contested(ctx context.Context, org did.DID) error {
 		WithHint("trustnode did show %s lists both; the charter decides, or its operator says which one is theirs", org)
 }
 
+// Ended refuses to deal with an organization, code revoked, that deactivated its DID; nil
+// if it did not.
+func (n *Node) Ended(ctx context.Context, org did.DID) error {
+	v, err := n.Ring.Head(ctx, org)
+	if err != nil || v.State != did.Deactivated {
+		return nil
+	}
+	return fault.New(fault.Revoked, "deactivated", "%s deactivated its DID: nothing new is lent by it or to it", org).
+		WithHint("that is final; what was lent before stays provable")
+}
+
 // Signers hands out signers by whom they speak for. It is safe for concurrent use.
 type Signers interface {
 	// Issuer is the organization's signer and the kid of its key.
