@@ -675,7 +675,7 @@ func TestTheEndCountsBeforeItIsAnnounced(t *testing.T) {
 	hear(acme, vendor, arbiter)
 	ctx := t.Context()
 	vendor.logTo2(acme)
-	next := must(nextUpdate(ctx, vendor.history(), vendor.update))
+	next := must(nextUpdate(ctx, vendor.history(), stick{Store: vendor.update}))
 	clock.turn(time.Minute)
 	line := must(didwebvh.Deactivate(ctx, vendor.history(), didwebvh.DeactivateRequest{Update: next, At: clock.Now()}))
 	if _, err := acme.node.Ring.Offer(ctx, vendor.did, append(line, '\n'), nil); err != nil {
