@@ -27,7 +27,9 @@ Each line of the answer is one of: ok (verified), claim (what somebody says, and
 trust (what it rests on), unsaid (what no file can say), and what kept it from verifying.
 A did:web has no log: the did.json given with --with is trusted because you gave it.
 
-Exit code 0: every byte of every file verifies. 4: something is false, or is missing and
+Exit code 0: what every file says verifies, to the byte; witness proofs that nothing needs,
+and that may lack in did-witness.json, are no part of that, and an unsaid line names those
+that do not verify. 4: something is false, or is missing and
 could decide (pending), or cannot be decided from a file. All files are looked at; the
 greatest exit code wins.`
 
