@@ -116,8 +116,11 @@ func TestWhatDecidesIsNamed(t *testing.T) {
 		{"too much material", agent().DSSE(), verifier.Options{With: make([]verifier.Material, verifier.MaxWith+1)}, verifier.Broken, []string{"at most 64"}},
 		{"an organization's fingerprint", join(), verifier.Options{Fingerprint: keyring.Fingerprint(h.DID(), h.Head().ID), Strict: true}, verifier.Verifies, []string{"the fingerprint names"}},
 		{"another's fingerprint", join(), verifier.Options{Fingerprint: keyring.Fingerprint(beta().DID(), beta().Head().ID)}, verifier.Broken, []string{"something else"}},
+		{"the fingerprint of an earlier version", h.Log(), verifier.Options{Witness: witness(w), Fingerprint: keyring.Fingerprint(one().DID(), one().Head().ID)}, verifier.Pending,
+			[]string{"the fingerprint is of version 1 of acme.example, the log is at 2 now", "changes with each entry: compare that of version 2"}},
+		{"the fingerprint of an earlier version, of a join", join(), verifier.Options{Fingerprint: keyring.Fingerprint(one().DID(), one().Head().ID)}, verifier.Pending, []string{"is of version 1 of acme.example"}},
 		{"a mistyped fingerprint", join(), verifier.Options{Fingerprint: "org1-aaaa"}, verifier.Broken, []string{"its last group does not fit"}},
-		{"no fingerprint, strictly", join(), verifier.Options{Strict: true}, verifier.Broken, []string{"a fingerprint is needed"}},
+		{"no fingerprint, strictly", join(), verifier.Options{Strict: true}, verifier.Broken, []string{"a fingerprint is needed", "--fingerprint org1-…"}},
 		{"the federation's fingerprint", boot(), verifier.Options{Fingerprint: charter.Fingerprint(genesis().ID()), Strict: true}, verifier.Verifies, []string{"fin-lending is the one"}},
 		{"a member's fingerprint for a federation", boot(), verifier.Options{Fingerprint: keyring.Fingerprint(h.DID(), h.Head().ID)}, verifier.Broken, []string{"something else"}},
 	} {
