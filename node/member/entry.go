@@ -352,6 +352,10 @@ func (m *Member) round(ctx context.Context, version string, keys UpdateKeys) (En
 		return Entry{Version: version, Active: true, Logged: true}, row, nil, nil
 	}
 	out, said, err := m.advance(ctx, row, keys)
+	if err != nil || out.Active {
+		return out, row, said, err
+	}
+	row, _, err = m.underWay(ctx) // as advance left it: committed, perhaps with a proof
 	return out, row, said, err
 }
 
