@@ -38,7 +38,7 @@ func verifyCommand(s *streams) *cli.Command {
 		&cli.StringSliceFlag{Name: "with", Usage: "`FILE` taken along: DID log, bundle, agent object, did.json; may be repeated"},
 		&cli.StringFlag{Name: "witness", Usage: "did-witness.json of the DID log, `FILE`; default the one beside it"},
 		&cli.StringFlag{Name: "at", Usage: "`TIME` at which objects are to hold, such as 2026-12-01T10:00:00Z; default now"},
-		&cli.StringFlag{Name: "fingerprint", Usage: "fed1-… of the federation, or org1-… of the organization, the file must be of"},
+		&cli.StringFlag{Name: "fingerprint", Usage: "fed1-… of the federation, or org1-… of the organization at its newest version, the file must be of"},
 		&cli.BoolFlag{Name: "strict", Usage: "refuse a file that nothing but itself vouches for"}},
 		Action: func(c *cli.Context) error { return verifyFiles(c, s) }}
 }

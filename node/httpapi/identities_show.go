@@ -72,7 +72,7 @@ func (s *server) called(ctx context.Context, who string) (did.DID, error) {
 		return all[0], nil
 	case 0:
 		return did.DID{}, fault.New(fault.NotFound, "", "%.200q is no DID, and no organization held here has that name or domain", who).
-			WithHint("trustnode status and trustnode fed show name them")
+			WithHint("trustnode fed status names the members")
 	}
 	return did.DID{}, fault.New(fault.Invalid, "did", "%.200q is what %d organizations go by", who, len(all)).WithHint("name one by its DID: %s or %s", all[0], all[1])
 }
