@@ -20,7 +20,7 @@ func didCommand(s *streams) *cli.Command {
 		didResolveCommand(s),
 		didHostCommand(s),
 		didCreateCommand(s),
-		{Name: "show", Usage: "show an organization's DID: state, keys, fingerprint", ArgsUsage: "[DID]", Action: func(c *cli.Context) error { return didShow(c, s) }},
+		{Name: "show", Usage: "show an organization's DID: state, keys, fingerprint", ArgsUsage: "[DID|NAME|DOMAIN]", Action: func(c *cli.Context) error { return didShow(c, s) }},
 		{Name: "rotate", Usage: "replace a key of this organization", Flags: append(authorityFlags(),
 			&cli.StringFlag{Name: "role", Usage: "`KEY` to replace: issuer, governance, witness or update", Value: "issuer"},
 			&cli.StringFlag{Name: "reason", Usage: "scheduled, compromise or lost", Value: "scheduled"},
@@ -183,7 +183,11 @@ func didResume(c *cli.Context, s *streams) error {
 		}
 		defer clear(pass)
 		a := httpapi.Authority{UpdateKeys: place, Passphrase: string(pass), WaitS: wait}
-		return makeEntry(ctx, s, k, "/api/v1/entry/resume", httpapi.Resumption{Authority: a, Proofs: proofs})
+		texts, err := proofsOf(ctx, k, proofs)
+		if err != nil {
+			return err
+		}
+		return makeEntry(ctx, s, k, "/api/v1/entry/resume", httpapi.Resumption{Authority: a, Proofs: texts})
 	})
 }
 
@@ -253,8 +257,29 @@ func didRotate(c *cli.Context, s *streams) error {
 	})
 }
 
-func readProofs(c *cli.Context, s *streams) ([]string, error) {
+// proofsOf are the proofs of files, each of which names the entry it is for: one for another entry than that under way
+// would be refused as a bad signature.
+func proofsOf(ctx context.Context, k *caller, files []httpapi.WitnessProof) ([]string, error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	e, err := entryNow(ctx, k)
+	if err != nil {
+		return nil, err
+	}
 	var out []string
+	for _, p := range files {
+		if !e.Active && p.ID != e.ID {
+			return nil, fault.New(fault.Invalid, "proof", "the proof is for entry %.80s, the one under way is %s", p.ID, e.ID).
+				WithHint("trustnode did witness request writes the one under way, for did witness sign")
+		}
+		out = append(out, p.Proof)
+	}
+	return out, nil
+}
+
+func readProofs(c *cli.Context, s *streams) ([]httpapi.WitnessProof, error) {
+	var out []httpapi.WitnessProof
 	for _, name := range c.StringSlice("proof") {
 		b, err := s.read(name)
 		if err != nil {
@@ -264,7 +289,7 @@ func readProofs(c *cli.Context, s *streams) ([]string, error) {
 		if err := envelope.Unmarshal([]byte(strings.TrimSpace(string(b))), &p); err != nil {
 			return nil, fault.Wrap(fault.Invalid, "proof", err).WithHint("%s is not what did witness sign wrote", name)
 		}
-		out = append(out, p.Proof)
+		out = append(out, p)
 	}
 	return out, nil
 }
@@ -373,7 +398,15 @@ func didWitnessRequest(c *cli.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		return s.write(c, append(b, '\n'))
+		if err := s.write(c, append(b, '\n')); err != nil {
+			return err
+		}
+		w := s.beside(c)
+		fmt.Fprintf(w, "entry        %s of %s: %s\n", e.ID, placeOf(st.Org), orNothingSaid(e.Changes))
+		if name := c.String("o"); name != "" && name != "-" {
+			fmt.Fprintf(w, "written      %s, for one of its witnesses: trustnode did witness sign %s -o proof.json\n", name, name)
+		}
+		return nil
 	})
 }
 
@@ -395,12 +428,29 @@ func didWitnessSign(c *cli.Context, s *streams) error {
 		if err := k.call(ctx, "POST", "/api/v1/witness", in, &out); err != nil {
 			return err
 		}
+		words := out.Changes
+		out.Changes = nil
 		b, err := envelope.Marshal(out)
 		if err != nil {
 			return err
 		}
-		return s.write(c, append(b, '\n'))
+		if err := s.write(c, append(b, '\n')); err != nil {
+			return err
+		}
+		w := s.beside(c)
+		fmt.Fprintf(w, "witnessed    %s of %s: %s\n", out.ID, placeOf(in.DID), orNothingSaid(words))
+		if name := c.String("o"); name != "" && name != "-" {
+			fmt.Fprintf(w, "written      %s, to be carried back: trustnode did rotate --resume --proof %s\n", name, name)
+		}
+		return nil
 	})
+}
+
+func orNothingSaid(words []string) string {
+	if len(words) == 0 {
+		return "what it changes is not known here"
+	}
+	return strings.Join(words, "; ")
 }
 
 // openUpdateKeys is the passphrase of the update keys: their own, or the node's where they

@@ -30,7 +30,7 @@ func didResolveCommand(s *streams) *cli.Command {
 			&cli.BoolFlag{Name: "offline", Usage: "answer from what is held here, ask no host"},
 			&cli.BoolFlag{Name: "fresh", Usage: "ask the DID's host first"},
 			&cli.StringFlag{Name: "log", Usage: "verify the DID from `FILE`: did.jsonl, did.json, or the long form of a did:peer:4"},
-			&cli.StringFlag{Name: "witness", Usage: "with --log: `FILE` of the witness proofs, did-witness.json"},
+			&cli.StringFlag{Name: "witness", Usage: "with --log: `FILE` of the witness proofs; default the did-witness.json beside it"},
 			&cli.StringFlag{Name: "accept", Usage: "print the answer in `MEDIA` type, e.g. application/did"},
 			&cli.StringFlag{Name: "accept-head", Usage: "decide for `VERSION` where two are valid, or where a did:web is new or changed its keys"},
 			&cli.StringFlag{Name: "reason", Usage: "with --accept-head: why that version is right, and who compared it; kept in an audit row"},
@@ -127,10 +127,14 @@ func resolveFile(c *cli.Context, s *streams, text string, d did.DID) error {
 	if d.Method() == didpeer.Method {
 		m.Log = bytes.TrimSpace(m.Log)
 	}
-	if name := c.String("witness"); name != "" {
-		if m.Witness, err = s.read(name); err != nil {
-			return err
-		}
+	switch name := c.String("witness"); {
+	case name != "":
+		m.Witness, err = s.read(name)
+	case d.Method() == didwebvh.Method && c.String("log") != "-":
+		m.Witness, err = witnessBeside(c.String("log"))
+	}
+	if err != nil {
+		return err
 	}
 	if c.IsSet("accept-head") {
 		return acceptDocument(c, s, text, d, m.Log)
@@ -139,7 +143,20 @@ func resolveFile(c *cli.Context, s *streams, text string, d did.DID) error {
 	l.service.Resolve = func(ctx context.Context, d did.DID, o did.Options) (did.Resolution, error) {
 		return l.r.Given(ctx, d, m, o)
 	}
-	return answerWith(c, s, l, text, "")
+	err = answerWith(c, s, l, text, "")
+	if f := (*failedError)(nil); errors.As(err, &f) && f.code == exitUnverified && lacksWitness(d, m) {
+		f.hint = "its did-witness.json belongs beside the log, or give it with --witness FILE"
+	}
+	return err
+}
+
+// lacksWitness reports whether all that a log lacks is its witness file.
+func lacksWitness(d did.DID, m did.Material) bool {
+	if d.Method() != didwebvh.Method || m.Witness != nil {
+		return false
+	}
+	_, err := didwebvh.Verify(m.Log, nil, time.Now())
+	return didwebvh.ReasonOf(err) == didwebvh.ReasonWitness
 }
 
 // acceptHead carries out the operator's decision, then shows what stands.
@@ -277,7 +294,7 @@ func refusalWords(name did.ErrorName, title, detail, d string) string {
 		title = "frozen"
 	case name == did.InternalError && detail != "":
 		title = "no answer"
-	case name == did.NotFound && detail == "":
+	case name == did.NotFound && detail == resolution.NotHeld:
 		detail = d + " is not held here"
 	}
 	if detail == "" {
@@ -315,18 +332,28 @@ func hintFor(name did.ErrorName, exit int, detail, d string) string {
 	switch {
 	case name == did.Forked:
 		return "trustnode did show " + d + "; the charter decides: fed propose --set or --rekey; without one: did resolve --accept-head VERSION --reason TEXT"
-	case name == did.NotFound && detail != "":
-		return "" // moved, another version, no such file: it says all there is to do
+	case name == did.NotFound && strings.HasPrefix(detail, resolution.MovedTo):
+		return "its keys are those of its new name: trustnode did resolve " + strings.TrimPrefix(detail, resolution.MovedTo)
+	case name == did.NotFound && detail == resolution.NotHeld:
+		return "a member's DID comes with the charter; a file works too: " + byFile(d)
 	case name == did.NotFound:
-		return "a member's DID comes with the charter; a file works too: did resolve --log did.jsonl --witness did-witness.json"
+		return "" // another version, no such file: it says all there is to do
 	case name == did.InternalError && exit == exitFailed:
-		return "try again later, or with a file: did resolve --log did.jsonl --witness did-witness.json"
+		return "try again later, or with a file: " + byFile(d)
 	case exit == exitUnverified:
 		return "do not trust it; ask who published it"
 	case name == did.MethodNotSupported, name == did.FeatureNotSupported, name == did.RepresentationNotSupported:
 		return ""
 	}
 	return "a DID looks like did:webvh:SCID:acme.example, a DID URL adds ?versionNumber=N or #key"
+}
+
+// byFile is the command that resolves a DID from a file, by what its method publishes.
+func byFile(d string) string {
+	if strings.HasPrefix(d, "did:"+didweb.Method+":") {
+		return "did resolve --log did.json " + d
+	}
+	return "did resolve --log did.jsonl " + d + ", with its did-witness.json beside the log"
 }
 
 // ended is the outcome of an answer without an error: a DID that has ended has no document,

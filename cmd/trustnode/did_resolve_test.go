@@ -170,6 +170,10 @@ func TestResolveWithoutANode(t *testing.T) {
 		return name
 	}
 	log, witness := file("did.jsonl", o.H.Log()), file("did-witness.json", o.H.Witness())
+	alone := filepath.Join(t.TempDir(), "did.jsonl")
+	if err := os.WriteFile(alone, o.H.Log(), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	web := did.MustParse("did:web:domain%3A1100:api:v1")
 	doc := file("did.json", resolvertest.WebDocument(web, 1, "x"))
 	broken := file("broken.jsonl", bytes.Replace(o.H.Log(), []byte("lab.example/api"), []byte("bad.example/api"), 1))
@@ -187,20 +191,25 @@ func TestResolveWithoutANode(t *testing.T) {
 		{"a key of a key", []string{aKey + "#z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK"}, exitDone, "part", "", false},
 		{"a log with its witness file", []string{"--log", log, "--witness", witness, d}, exitDone, "since version 3 of", "", false},
 		{"an earlier version of it", []string{"--log", log, "--witness", witness, d + "?versionNumber=1"}, exitDone, o.H.Prefix(1).Head().ID, "", false},
-		{"a log without its witness file", []string{"--log", log, d}, exitUnverified, "", "0 of 2 witness proofs", false},
+		{"a log with its witness file beside it", []string{"--log", log, d}, exitDone, "since version 3 of", "", false},
+		{"a log without its witness file", []string{"--log", alone, d}, exitUnverified, "", "0 of 2 witness proofs\nhint: its did-witness.json belongs beside the log", false},
 		{"a log that was changed", []string{"--log", broken, "--witness", witness, d}, exitUnverified, "", "invalid DID", false},
-		{"the log of another DID", []string{"--log", log, "--witness", witness, "did:webvh:QmZpf94jgzaQb3NjqTV4HTs67znwRkgeJ3x1yRnHPaeyyP:acme.example"}, exitUnverified, "", "invalid DID", false},
+		{"the log of another DID", []string{"--log", log, "--witness", witness, "did:webvh:QmZpf94jgzaQb3NjqTV4HTs67znwRkgeJ3x1yRnHPaeyyP:acme.example"}, exitUnverified, "",
+			"the log is of " + d + ", not of did:webvh:QmZpf94jgzaQb3NjqTV4HTs67znwRkgeJ3x1yRnHPaeyyP:acme.example", false},
+		{"the log of another DID, without its witness file", []string{"--log", alone, "did:webvh:QmZpf94jgzaQb3NjqTV4HTs67znwRkgeJ3x1yRnHPaeyyP:acme.example"}, exitUnverified, "", "the log is of " + d, false},
 		{"a did.json (B-6)", []string{"--log", doc, web.String()}, exitDone, "https://domain:1100/api/v1/did.json", "", false},
 		{"a did.json of another DID (B-5)", []string{"--log", doc, "did:web:trusted.example:redirector"}, exitUnverified, "", "invalid DID document", false},
 		{"a file that is not there", []string{"--log", filepath.Join(dir, "none"), d}, exitFailed, "", "none", true},
-		{"what nobody has", []string{"--offline", d}, exitFailed, "", "is not held here", false},
+		{"what nobody has", []string{"--offline", d}, exitFailed, "", "did resolve --log did.jsonl " + d, false},
+		{"a did:web that nobody has", []string{"--offline", web.String()}, exitFailed, "", "did resolve --log did.json " + web.String(), false},
 		{"no DID", []string{"nonsense"}, exitUsage, "", "invalid DID", false},
 		{"a DID with a space", []string{"did:web:a b"}, exitUsage, "", "invalid DID", false},
 		{"an unknown method", []string{"did:example:1"}, exitUsage, "", "not supported", false},
 		{"a path", []string{"did:web:acme.example/x"}, exitUsage, "", "feature not supported", false},
 		{"an unknown option", []string{aKey + "?colour=red"}, exitUsage, "", "invalid options", false},
 		{"a key that is none", []string{"did:key:z0OIl"}, exitUsage, "", "invalid DID", false},
-		{"a key of another kind", []string{"did:key:z6Mkbad"}, exitUsage, "", "feature not supported", false},
+		{"a key of another kind", []string{"did:key:zQ3shokFTS3brHcDQrn82RUDfCZESWL1ZdCEJwekUDPQiYBme"}, exitUsage, "", "feature not supported", false},
+		{"a key that lost its end", []string{"did:key:z6Mkh"}, exitUsage, "", "not a complete did:key", false},
 		{"a did:web at an address", []string{"did:web:127.0.0.1"}, exitUsage, "", "invalid DID", false},
 		{"a did:webvh without SCID", []string{"did:webvh:acme.example"}, exitUsage, "", "invalid DID", false},
 		{"two flags that contradict each other", []string{"--offline", "--fresh", d}, exitUsage, "", "exclude each other", true},

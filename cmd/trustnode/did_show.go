@@ -20,6 +20,9 @@ func didShow(c *cli.Context, s *streams) error {
 		if who == "" {
 			who = "self"
 		}
+		if _, err := did.Parse(who); err != nil && strings.HasPrefix(who, "did:") {
+			return &usageError{err.Error(), help(c)}
+		}
 		var d httpapi.Identity
 		if err := k.call(ctx, "GET", "/api/v1/identities/"+url.PathEscape(who), nil, &d); err != nil {
 			return err

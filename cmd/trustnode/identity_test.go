@@ -143,3 +143,53 @@ func (f *folk) checkPast(at, org string, own []httpapi.EventRef) {
 		}
 	}
 }
+
+// The witnesses do not answer: the entry is carried to one, whose operator sees what is signed, and its proof is carried back.
+func TestAProofIsCarriedByHand(t *testing.T) {
+	f := newFolk(t)
+	f.found()
+	f.join()
+	f.up()
+	f.must("did", "witness", "set", "--data", "acme", "--json")
+	acme := f.show("acme", "self")
+	f.until("the vendor has the entry that names it a witness", func() bool { return f.show("vendor", acme.DID).Version == acme.Version })
+	f.stop("arbiter")
+	f.stop("vendor")
+	if a := f.try("did", "rotate", "--data", "acme", "--role", "update", "--wait", "0"); a.code != exitRefused || !strings.Contains(a.err, "asked for 0s") && !strings.Contains(a.err, "asked for 1s") {
+		t.Fatalf("without witnesses: %s", a)
+	}
+	entry, proof := filepath.Join(f.dir, "entry.json"), filepath.Join(f.dir, "proof.json")
+	const what = "acme.example: replaces the update key, which writes entries and signs nothing else, by z6Mk"
+	if a := f.must("did", "witness", "request", "--data", "acme", "-o", entry); !strings.Contains(a.out, what) || !strings.Contains(a.out, "did witness sign "+entry) {
+		t.Errorf("what is asked for is not said: %s", a)
+	}
+	if a := f.must("did", "witness", "request", "--data", "acme"); !strings.Contains(a.err, what) || strings.Contains(a.out, what) {
+		t.Errorf("a file on standard output, and words in it: %s", a)
+	}
+	if a := f.must("did", "witness", "sign", "--data", "vendor", entry, "-o", proof); !strings.Contains(a.out, what) || !strings.Contains(a.out, "did rotate --resume --proof "+proof) {
+		t.Errorf("what was signed is not said: %s", a)
+	}
+	b, err := os.ReadFile(proof)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(f.dir, "other.json")
+	if err := os.WriteFile(other, []byte(strings.Replace(string(b), `"id":"3-`, `"id":"2-`, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if a := f.try("did", "rotate", "--data", "acme", "--resume", "--proof", other); a.code != exitFailed || !strings.Contains(a.err, "the proof is for entry 2-") {
+		t.Errorf("a proof for another entry: %s", a)
+	}
+	f.must("did", "rotate", "--data", "acme", "--resume", "--proof", proof)
+	if got := f.show("acme", "acme.example"); number(got.Version) != "3" {
+		t.Errorf("acme is at %s", got.Version)
+	}
+	for _, name := range []string{"nobody.example", "nobody"} {
+		if a := f.try("did", "show", "--data", "acme", name); a.code != exitFailed || !strings.Contains(a.err, "no organization held here has that name or domain") {
+			t.Errorf("what nobody goes by: %s", a)
+		}
+	}
+	if a := f.try("did", "show", "--data", "acme", "did:web"); a.code != exitUsage {
+		t.Errorf("no DID: %s", a)
+	}
+}

@@ -96,6 +96,14 @@ func (s *streams) write(c *cli.Context, b []byte) error {
 	return writeFile(name, b)
 }
 
+// beside is where a command speaks to people beside what write leaves: standard output, unless that is taken.
+func (s *streams) beside(c *cli.Context) writer {
+	if name := c.String("o"); s.json || name == "" || name == "-" {
+		return printable{s.err}
+	}
+	return printable{s.out}
+}
+
 // read reads the whole file name, or standard input for "-".
 func (s *streams) read(name string) ([]byte, error) {
 	if name == "-" {

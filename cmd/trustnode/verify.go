@@ -27,7 +27,9 @@ Each line of the answer is one of: ok (verified), claim (what somebody says, and
 trust (what it rests on), unsaid (what no file can say), and what kept it from verifying.
 A did:web has no log: the did.json given with --with is trusted because you gave it.
 
-Exit code 0: every byte of every file verifies. 4: something is false, or is missing and
+Exit code 0: what every file says verifies, to the byte; witness proofs that nothing needs,
+and that may lack in did-witness.json, are no part of that, and an unsaid line names those
+that do not verify. 4: something is false, or is missing and
 could decide (pending), or cannot be decided from a file. All files are looked at; the
 greatest exit code wins.`
 
@@ -36,7 +38,7 @@ func verifyCommand(s *streams) *cli.Command {
 		&cli.StringSliceFlag{Name: "with", Usage: "`FILE` taken along: DID log, bundle, agent object, did.json; may be repeated"},
 		&cli.StringFlag{Name: "witness", Usage: "did-witness.json of the DID log, `FILE`; default the one beside it"},
 		&cli.StringFlag{Name: "at", Usage: "`TIME` at which objects are to hold, such as 2026-12-01T10:00:00Z; default now"},
-		&cli.StringFlag{Name: "fingerprint", Usage: "fed1-… of the federation, or org1-… of the organization, the file must be of"},
+		&cli.StringFlag{Name: "fingerprint", Usage: "fed1-… of the federation, or org1-… of the organization at its newest version, the file must be of"},
 		&cli.BoolFlag{Name: "strict", Usage: "refuse a file that nothing but itself vouches for"}},
 		Action: func(c *cli.Context) error { return verifyFiles(c, s) }}
 }

@@ -50,11 +50,11 @@ func (h History) resolve(d did.DID, o did.Options, broken error) (did.Resolution
 	if err != nil {
 		return did.Resolution{}, err
 	}
+	if h.Len() > 0 && !h.Names(d) && (broken == nil || !h.shares(d)) { // what is wrong with another DID's log is no answer
+		return did.Resolution{}, &did.ResolutionError{Name: did.InvalidDID, Detail: fmt.Sprintf("the log is of %s, not of %s", h.DID(), d), Err: did.ErrUnverified}
+	}
 	if broken != nil && (a == newest || !h.Names(d)) {
 		return did.Resolution{}, &did.ResolutionError{Name: errorName(broken), Err: broken}
-	}
-	if !h.Names(d) {
-		return did.Resolution{}, &did.ResolutionError{Name: did.InvalidDID, Detail: "the log is of " + h.DID().String(), Err: did.ErrUnverified}
 	}
 	v, ok := h.pick(a, o)
 	if broken != nil && (!ok || a == byTime && v.Number == h.Len()) {
@@ -64,6 +64,12 @@ func (h History) resolve(d did.DID, o did.Options, broken error) (did.Resolution
 		return did.Resolution{}, &did.ResolutionError{Name: did.NotFound, Detail: "no such version"}
 	}
 	return h.resolution(d, v, o.Now, broken), nil
+}
+
+// shares reports whether d has the SCID of h: past its end the log may have moved to d.
+func (h History) shares(d did.DID) bool {
+	id, err := ParseIdentifier(d)
+	return err == nil && id.SCID == h.SCID()
 }
 
 func errorName(err error) did.ErrorName {

@@ -247,3 +247,42 @@ func writeWitness(all []*approval) ([]byte, error) {
 	}
 	return file, err
 }
+
+// Idle counts the proofs of a witness file, and those of them that count for no version of h: they do not verify, are by
+// no witness that h ever named, or name no version of it. A log is none the worse for them, since a file may be pruned
+// or run ahead of its log (did:webvh 1.0, "The Witness Proofs File"), but nobody vouches for their bytes. A file that is
+// not JSON has none.
+func (h History) Idle(file []byte) (idle, all int) {
+	v, err := strictjson.Parse(file, maxDepth)
+	if err != nil || len(file) > maxWitness {
+		return 0, 0
+	}
+	for _, item := range v.Elements() {
+		proofs, _ := item.Get("proof")
+		all += len(proofs.Elements())
+	}
+	b, err := h.parseWitness(file)
+	if err != nil {
+		return all, all
+	}
+	good := 0
+	for _, k := range h.everWitness() {
+		for _, a := range b[k.Multikey()] {
+			if a.verify(k) {
+				good++
+			}
+		}
+	}
+	return all - good, all
+}
+
+// everWitness are the keys that ever governed an entry of h.
+func (h History) everWitness() []did.PublicKey {
+	seen := map[did.PublicKey]bool{}
+	for r := h.last().run; r != nil; r = r.before {
+		for _, k := range r.list.Keys {
+			seen[k] = true
+		}
+	}
+	return slices.Collect(maps.Keys(seen))
+}

@@ -89,6 +89,9 @@ func typed(err error) *did.ResolutionError {
 	return &did.ResolutionError{Name: did.InternalError, Err: err}
 }
 
+// NotHeld is the detail of a NOT_FOUND that says nothing but that no bytes of the DID are at hand.
+const NotHeld = "not held here"
+
 // detail is what a caller may read of r: nothing of an internal error, and of what is not there only that. Why a source gave
 // no answer is told where whoever resolved wrote it down for that; the cause itself never is.
 func detail(r *did.ResolutionError) string {
@@ -99,6 +102,8 @@ func detail(r *did.ResolutionError) string {
 		return "no answer, and no copy here"
 	case r.Name == did.InternalError:
 		return ""
+	case r.Name == did.NotFound && r.Detail == "" && errors.Is(r, did.ErrAbsent):
+		return NotHeld
 	case r.Err == nil || r.Name == did.NotFound:
 		return r.Detail
 	case r.Detail == "":

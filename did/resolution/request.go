@@ -17,6 +17,7 @@ type Request struct {
 	opts did.Options
 	rel  did.Relationship // that the method must be listed under; "" for any
 	form form
+	hash bool // the DID holds %23, as one does that was meant to have a fragment
 }
 
 // DID returns the DID to resolve, byte for byte as it was asked for.
@@ -40,7 +41,7 @@ func Parse(text string) (Request, error) {
 // ParseHTTP reads a GET request of DID Resolution 1.0, section 12.1. The identifier is what follows the endpoint in the
 // path, not decoded; query is the raw query, and accept all Accept fields joined by commas. An identifier that starts with
 // "did:" is taken byte for byte, so that did:web:host%3A8080 keeps its escape; one that starts with "did%3A" was encoded
-// as a whole and is decoded once. There is no third spelling. An accept option in the query goes before the field. Errors
+// as a whole and is decoded once; only there can a fragment stand, as %23. There is no third spelling. An accept option in the query goes before the field. Errors
 // are those of Parse, and REPRESENTATION_NOT_SUPPORTED if nothing acceptable can be sent.
 func ParseHTTP(identifier, query, accept string) (Request, error) {
 	r, err := parseHTTP(identifier, query, accept)
@@ -61,6 +62,7 @@ func parseHTTP(identifier, query, accept string) (Request, error) {
 		text = "" // only the form of the refusal is still to be found
 	}
 	r, parseErr := parse(text, query, accept)
+	r.hash = strings.Contains(r.id.String(), "%23")
 	if err != nil {
 		return r, err
 	}

@@ -87,6 +87,9 @@ func (s Service) resolve(ctx context.Context, r Request, at time.Time) (did.Reso
 	return sound(found, r.id)
 }
 
+// MovedTo begins the detail of a NOT_FOUND for the old name of a log that moved; the new name follows.
+const MovedTo = "moved to "
+
 // sound refuses a result that does not answer for d: a document must not be missed or missing by accident.
 func sound(r did.Resolution, d did.DID) (did.Resolution, error) {
 	switch {
@@ -100,7 +103,7 @@ func sound(r did.Resolution, d did.DID) (did.Resolution, error) {
 	case r.State != did.Held || len(r.Raw) == 0 || r.Document.IsZero():
 		return did.Resolution{}, fmt.Errorf("%s resolved to no document, %v", d, r.State)
 	case r.Document.ID() != d: // a log that moved; its document must not answer to a name that is not its id
-		return did.Resolution{}, refuse(did.NotFound, "moved to "+r.Document.ID().String(), nil)
+		return did.Resolution{}, refuse(did.NotFound, MovedTo+r.Document.ID().String(), nil)
 	}
 	return r, nil
 }
@@ -129,6 +132,9 @@ func (s Service) refusal(ctx context.Context, r Request, err error) Answer {
 	if e.Name == did.InternalError && s.Failed != nil {
 		s.Failed(ctx, e)
 	}
+	if r.hash && (e.Name == did.NotFound || e.Name == did.InvalidDID) {
+		e = &did.ResolutionError{Name: e.Name, Detail: hashHint, Err: e.Err}
+	}
 	f := enveloped(r)
 	return Answer{
 		Outcome:     OutcomeOf(e),
@@ -137,6 +143,9 @@ func (s Service) refusal(ctx context.Context, r Request, err error) Answer {
 		Err:         e,
 	}
 }
+
+// hashHint says how to ask for a fragment to who wrote did:web:a.example%23key.
+const hashHint = `a DID that begins "did:" is taken byte for byte, its %23 begins no fragment: encode it all, as did%3Aweb%3A…%23key`
 
 // enveloped is the form of an answer that has no document to send alone: the result of what was asked for.
 func enveloped(r Request) form {

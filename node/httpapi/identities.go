@@ -12,6 +12,7 @@ import (
 	"trustnode/did/envelope"
 	"trustnode/node/fault"
 	"trustnode/node/member"
+	"trustnode/node/verifier"
 )
 
 // Custody opens the keys that the node does not hold while it runs, each for one command.
@@ -96,6 +97,7 @@ type EntryState struct {
 	Need      int      `json:"need,omitempty"`
 	Missing   []string `json:"missing,omitempty" doc:"members whose proof is missing"`
 	Entry     string   `json:"entry,omitempty" doc:"base64url of its line, for witnesses that are asked by hand"`
+	Changes   []string `json:"changes,omitempty" doc:"what it changes, in words, beside entry"`
 	Place     string   `json:"update_keys,omitempty" doc:"where the update keys are looked for"`
 	Apart     bool     `json:"apart,omitempty" doc:"that is outside of the data directory"`
 	Hashes    []string `json:"next_key_hashes,omitempty" doc:"what the head commits to: hashes of the next update key and of the recovery key"`
@@ -113,14 +115,15 @@ type WitnessRequest struct {
 
 // WitnessProof is the file that is carried back.
 type WitnessProof struct {
-	ID    string `json:"id" doc:"versionId that was witnessed"`
-	Proof string `json:"proof" doc:"the witness proof, as a JSON text"`
+	ID      string   `json:"id" doc:"versionId that was witnessed"`
+	Proof   string   `json:"proof" doc:"the witness proof, as a JSON text"`
+	Changes []string `json:"changes,omitempty" doc:"what the entry changes, in words; not in the file"`
 }
 
 func (s *server) identities(api huma.API) {
 	s.route(api, http.MethodGet, "/api/v1/identities/{did}", "didShow", "An organization's identity as verified here", http.StatusOK, func(op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *struct {
-			DID string `path:"did" maxLength:"2048" doc:"a DID, or self"`
+			DID string `path:"did" maxLength:"2048" doc:"a DID, self, or the name or domain of an organization held here"`
 		}) (*struct{ Body Identity }, error) {
 			out, err := s.identity(ctx, in.DID)
 			if err != nil {
@@ -233,13 +236,31 @@ func (s *server) witnessRoute(api huma.API) {
 			if err != nil {
 				return nil, s.refuse(fault.Wrap(fault.Invalid, "entry", err))
 			}
+			words := s.changes(ctx, d, line)
 			proof, err := s.Member.WitnessEntry(ctx, d, line)
 			if err != nil {
 				return nil, s.refuse(err)
 			}
-			return &struct{ Body WitnessProof }{WitnessProof{ID: didwebvh.VersionID(line), Proof: string(proof)}}, nil
+			return &struct{ Body WitnessProof }{WitnessProof{ID: didwebvh.VersionID(line), Proof: string(proof), Changes: words}}, nil
 		})
 	})
+}
+
+// changes says what a line does as the next entry of a DID log, nil where it is none.
+func (s *server) changes(ctx context.Context, d did.DID, line []byte) []string {
+	h, err := s.Node.Ring.History(ctx, d)
+	if err != nil {
+		return nil
+	}
+	at, err := s.Node.Clock.Now()
+	if err != nil {
+		at = s.Node.Clock.Last()
+	}
+	v, err := h.Check(line, at)
+	if err != nil {
+		return nil
+	}
+	return verifier.Changes(h.Head(), v)
 }
 
 func (s *server) pendingEntry(ctx context.Context) (EntryState, error) {
@@ -261,6 +282,9 @@ func (s *server) pendingEntry(ctx context.Context) (EntryState, error) {
 		return out, err
 	}
 	out.ID, out.Have, out.Need, out.Entry = p.Version, p.Have, p.Need, base64.RawURLEncoding.EncodeToString(p.Line)
+	if p.Line != nil {
+		out.Changes = s.changes(ctx, s.Node.Org, p.Line)
+	}
 	if !p.Committed.IsZero() {
 		out.Committed = p.Committed.String()
 	}

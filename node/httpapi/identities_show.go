@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"trustnode/did"
 	"trustnode/did/didkey"
@@ -18,11 +19,10 @@ import (
 func (s *server) identity(ctx context.Context, who string) (Identity, error) {
 	d := s.Node.Org
 	if who != selfWord {
-		parsed, err := did.Parse(who)
-		if err != nil {
-			return Identity{}, fault.Wrap(fault.Invalid, "did", err)
+		var err error
+		if d, err = s.called(ctx, who); err != nil {
+			return Identity{}, err
 		}
-		d = parsed
 	}
 	v, err := s.Node.Ring.Head(ctx, d)
 	if err != nil {
@@ -45,6 +45,36 @@ func (s *server) identity(ctx context.Context, who string) (Identity, error) {
 		return out, nil
 	}
 	return out, errors.Join(s.showHistory(ctx, d, &out), s.showDoubt(ctx, d, &out), s.showEntry(ctx, &out))
+}
+
+// called is the organization with that DID, or else the only one held here that goes by that name or that domain.
+func (s *server) called(ctx context.Context, who string) (did.DID, error) {
+	d, err := did.Parse(who)
+	switch {
+	case err == nil:
+		return d, nil
+	case strings.HasPrefix(who, "did:"):
+		return did.DID{}, fault.Wrap(fault.Invalid, "did", err)
+	}
+	list, err := s.Node.Ring.List(ctx)
+	if err != nil {
+		return did.DID{}, err
+	}
+	var all []did.DID
+	for _, v := range list {
+		_, place, _ := strings.Cut(v.DID.ID(), ":")
+		if s.nameOf(v.DID) == who || v.DID.Method() == didwebvh.Method && place == who {
+			all = append(all, v.DID)
+		}
+	}
+	switch len(all) {
+	case 1:
+		return all[0], nil
+	case 0:
+		return did.DID{}, fault.New(fault.NotFound, "", "%.200q is no DID, and no organization held here has that name or domain", who).
+			WithHint("trustnode fed status names the members")
+	}
+	return did.DID{}, fault.New(fault.Invalid, "did", "%.200q is what %d organizations go by", who, len(all)).WithHint("name one by its DID: %s or %s", all[0], all[1])
 }
 
 // notHeld says why nothing is known of a DID.

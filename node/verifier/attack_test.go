@@ -207,6 +207,8 @@ func TestWhatIsNothingKnownIsNamed(t *testing.T) {
 		{"JSON with a name twice", `{"id":"did:web:a.example","id":"did:web:b.example"}`, "looks like JSON and is not"},
 		{"deep JSON", deep, "looks like JSON and is not"},
 		{"another JSON object", `{"name":"x","version":"1.0.0"}`, `with the members "name", "version"`},
+		{"an entry on its way to its witnesses", `{"did":"did:web:a.example","entry":"e30"}`, "trustnode did witness sign FILE"},
+		{"a proof on its way back", `{"id":"14-QmX","proof":"{}"}`, "a witness proof of entry \"14-QmX\""},
 		{"another JSON array", `[1,2]`, "a JSON array of 2 elements"},
 		{"a resolution result", `{"didDocument":{},"didResolutionMetadata":{}}`, "somebody's answer"},
 		{"a receipt in compact form", "eyJhIjoxfQ.AAAA", "does not name what it is"},
@@ -279,6 +281,7 @@ func TestAForgedLineInABundleIsFound(t *testing.T) {
 		{"a log in the name of a did:key", pack(bundle.DIDLog{DID: billing(one()).Agent, From: 1, Log: acme.Log()}), verifier.Broken, "keeps no log"},
 		{"a body that no event names", pack(bundle.Body{Body: []byte(`{"a":1}`)}), verifier.Pending, "no event here names this body"},
 		{"an object of a kind for others", pack(env(envelope.Envelope{Type: envelope.TypeOf("loanrequest"), Body: []byte(`{}`)})), verifier.Unsupported, "a loanrequest is for whoever"},
+		{"an object of a kind nobody knows", pack(env(envelope.Envelope{Type: envelope.TypeOf("jain"), Body: []byte(`{}`)})), verifier.Broken, `"jain" is no kind of object that is known here`},
 		{"an object of a later version", pack(env(envelope.Envelope{Type: "application/vnd.trustnode.agent.v2+json", Body: []byte(`{}`)})), verifier.Broken, "not a type of this project"},
 	} {
 		r := verify(c.file, verifier.Options{})

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 
+	"trustnode/attestation"
+	"trustnode/attestation/trust"
 	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/did/keyring"
@@ -167,6 +169,9 @@ func (s *session) other(n int, e envelope.Envelope) error {
 		return s.beacon(n, e)
 	case charter.AbandonType:
 		return s.abandon(n, e)
+	case lending.LoanRequestType, attestation.TypeEvent, trust.Answer{}.Payload():
+	default:
+		return broken("%s is no kind of object that is known here: a byte of its type was changed, or a later version of this program made it", quote(e.Type.What())).at(n)
 	}
 	return (&refusal{outcome: Unsupported, what: article(e.Type.What()) + " is for whoever it is addressed to, and not verified from a file"}).at(n)
 }

@@ -114,7 +114,7 @@ func (s *session) counted(f charter.File, ring charter.Ring) error {
 
 func (s *session) sayCharters(res charter.Result, pin *bundle.Pin) error {
 	if !res.Chain.IsZero() {
-		s.voucher(charter.Fingerprint(res.Chain.Federation()), res.Chain.Head().Name)
+		s.voucher(charter.Fingerprint(res.Chain.Federation()), res.Chain.Head().Name, did.DID{})
 		for seq := uint64(0); seq <= res.Chain.Head().Seq; seq++ {
 			c, _ := res.Chain.At(seq)
 			s.line("ok", "charter %d %s of %s, in force from %s", c.Seq, c.ID, quote(c.Name), c.NotBefore)

@@ -34,7 +34,18 @@ func (s *session) didLog(b []byte) error {
 	if len(witness) > 0 && h.Witness() == nil {
 		s.line("unsaid", "what its witness file is for: no entry has to be witnessed")
 	}
+	s.idle("", h, witness)
 	return nil
+}
+
+// idle says how much of a witness file nothing rests on: a log verifies without it, and it with any bytes.
+func (s *session) idle(whose string, h didwebvh.History, witness []byte) {
+	if h.Witness() == nil {
+		return
+	}
+	if n, all := h.Idle(witness); n > 0 {
+		s.line("unsaid", "%swhat %d of %s in its witness file say: no witness of the log signed that for a version of it. They do not count, and nothing needs them", whose, n, count(all, "proof"))
+	}
 }
 
 // beside holds a log against what the material has of the same DID.
@@ -72,7 +83,7 @@ func logRefusal(err error, witness bool) *refusal {
 // sayLog says what a verified log proves.
 func (s *session) sayLog(h didwebvh.History) {
 	head := h.Head()
-	s.voucher(keyring.Fingerprint(h.DID(), head.ID), s.short(h.DID()))
+	s.voucher(keyring.Fingerprint(h.DID(), head.ID), s.short(h.DID()), h.DID())
 	s.line("claim", "%s had %s, each signed by a key the one before it named", h.DID(), count(h.Len(), "version"))
 	switch keys := signers(head.Document); {
 	case h.Deactivated():
@@ -104,7 +115,7 @@ func (s *session) versions(whose string, h didwebvh.History, n int) {
 	prev, _ := h.At(n - 1)
 	for ; n <= h.Len(); n++ {
 		v, _ := h.At(n)
-		s.line("ok", "%sversion %s, dated %s by its controller: %s%s", whose, v.ID, stamp(v.Time), strings.Join(changes(prev, v), "; "), witnessing(prev, v))
+		s.line("ok", "%sversion %s, dated %s by its controller: %s%s", whose, v.ID, stamp(v.Time), strings.Join(Changes(prev, v), "; "), witnessing(prev, v))
 		prev = v
 	}
 }
@@ -121,8 +132,8 @@ func witnessing(prev, v didwebvh.Version) string {
 	return fmt.Sprintf("; witnessed, %d of %d needed", list.Threshold, len(list.Keys))
 }
 
-// changes says what an entry does, in words; prev is the zero Version for the first.
-func changes(prev, v didwebvh.Version) []string {
+// Changes says what an entry does, in words, beside the one before it; prev is the zero Version for the first.
+func Changes(prev, v didwebvh.Version) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if v.Number == 1 {
@@ -146,10 +157,41 @@ func changes(prev, v didwebvh.Version) []string {
 	if v.Parameters.Deactivated {
 		say("ends the DID")
 	}
+	if w := updateChange(prev.Parameters, v.Parameters); w != "" && (len(out) == 0 || len(prev.Parameters.NextKeyHashes) == 0) {
+		say("%s", w) // with pre-rotation each entry does it
+	}
+	if byRecovery(prev.Parameters, v.Parameters) {
+		say("written with the recovery key, by the order in which the keys were committed to")
+	}
+	if len(out) == 0 && !bytes.Equal(prev.Document.Raw(), v.Document.Raw()) {
+		say("no key changes, the document does")
+	}
 	if len(out) == 0 {
 		say("no key changes")
 	}
 	return out
+}
+
+// byRecovery reports whether an entry shows the key behind the next one, which this program commits to for recovery, and
+// lets go of both.
+func byRecovery(was, now didwebvh.Parameters) bool {
+	if len(was.NextKeyHashes) != 2 || len(now.UpdateKeys) != 1 || didwebvh.KeyHash(now.UpdateKeys[0]) != was.NextKeyHashes[1] {
+		return false
+	}
+	return !slices.ContainsFunc(now.NextKeyHashes, func(h string) bool { return slices.Contains(was.NextKeyHashes, h) })
+}
+
+// updateChange says how the keys changed that may write entries; "" for the first entry and where they stay.
+func updateChange(was, now didwebvh.Parameters) string {
+	switch {
+	case len(was.UpdateKeys) == 0 || slices.Equal(was.UpdateKeys, now.UpdateKeys):
+		return ""
+	case len(now.UpdateKeys) == 0:
+		return "ends its update keys"
+	case len(now.UpdateKeys) == 1:
+		return "replaces the update key, which writes entries and signs nothing else, by " + now.UpdateKeys[0].Multikey()
+	}
+	return "replaces the update keys, which write entries and sign nothing else"
 }
 
 // witnessChange says how the list of witnesses changed.
@@ -259,6 +301,7 @@ func (s *session) ownLog(p part) error {
 	}
 	s.logs[part.DID()] = last
 	s.versions("DID log of "+s.short(p.DID)+", ", part, int(p.From))
+	s.idle("DID log of "+s.short(p.DID)+", ", h, p.Witness)
 	if behind != nil {
 		s.line("claim", "its log in the file ends at %s, the one given with --with goes on to %s", part.Head().ID, behind.Held)
 	}

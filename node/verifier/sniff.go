@@ -137,6 +137,14 @@ func tellJSON(b []byte) (Kind, []byte, error) {
 		return "", nil, broken("it looks like JSON and is not: %v", err)
 	}
 	switch {
+	case len(v.Members()) == 2 && has(v, "did") && has(v, "entry"):
+		return "", nil, carried("it is an entry of a DID log that waits for its witnesses, as did witness request writes it: it is in force nowhere yet").
+			hinted("its witness verifies it, and signs it with trustnode did witness sign FILE")
+	case len(v.Members()) == 2 && has(v, "id") && has(v, "proof"):
+		id, _ := v.Get("id")
+		text, _ := id.Text()
+		return "", nil, carried("it is a witness proof of entry %s of a DID log, as did witness sign writes it: it says nothing without that entry", quote(text)).
+			hinted("its organization adds it with trustnode did rotate --resume --proof FILE, which verifies it")
 	case v.Kind() == strictjson.Array && isWitnessFile(v):
 		return KindWitness, b, nil
 	case has(v, "didDocument"):
@@ -153,6 +161,13 @@ func tellJSON(b []byte) (Kind, []byte, error) {
 		names = append(names, quote(m.Name))
 	}
 	return "", nil, broken("it is a JSON object of no kind that is known here, with the members %s", strings.Join(names, ", "))
+}
+
+// carried refuses what lies in files only on its way between an organization and its witnesses.
+func carried(format string, args ...any) *refusal {
+	r := broken(format, args...)
+	r.outcome = Unproven
+	return r
 }
 
 func has(v strictjson.Value, name string) bool { _, ok := v.Get(name); return ok }

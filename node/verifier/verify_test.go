@@ -1,6 +1,7 @@
 package verifier_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net"
@@ -115,8 +116,11 @@ func TestWhatDecidesIsNamed(t *testing.T) {
 		{"too much material", agent().DSSE(), verifier.Options{With: make([]verifier.Material, verifier.MaxWith+1)}, verifier.Broken, []string{"at most 64"}},
 		{"an organization's fingerprint", join(), verifier.Options{Fingerprint: keyring.Fingerprint(h.DID(), h.Head().ID), Strict: true}, verifier.Verifies, []string{"the fingerprint names"}},
 		{"another's fingerprint", join(), verifier.Options{Fingerprint: keyring.Fingerprint(beta().DID(), beta().Head().ID)}, verifier.Broken, []string{"something else"}},
+		{"the fingerprint of an earlier version", h.Log(), verifier.Options{Witness: witness(w), Fingerprint: keyring.Fingerprint(one().DID(), one().Head().ID)}, verifier.Pending,
+			[]string{"the fingerprint is of version 1 of acme.example, the log is at 2 now", "changes with each entry: compare that of version 2"}},
+		{"the fingerprint of an earlier version, of a join", join(), verifier.Options{Fingerprint: keyring.Fingerprint(one().DID(), one().Head().ID)}, verifier.Pending, []string{"is of version 1 of acme.example"}},
 		{"a mistyped fingerprint", join(), verifier.Options{Fingerprint: "org1-aaaa"}, verifier.Broken, []string{"its last group does not fit"}},
-		{"no fingerprint, strictly", join(), verifier.Options{Strict: true}, verifier.Broken, []string{"a fingerprint is needed"}},
+		{"no fingerprint, strictly", join(), verifier.Options{Strict: true}, verifier.Broken, []string{"a fingerprint is needed", "--fingerprint org1-…"}},
 		{"the federation's fingerprint", boot(), verifier.Options{Fingerprint: charter.Fingerprint(genesis().ID()), Strict: true}, verifier.Verifies, []string{"fin-lending is the one"}},
 		{"a member's fingerprint for a federation", boot(), verifier.Options{Fingerprint: keyring.Fingerprint(h.DID(), h.Head().ID)}, verifier.Broken, []string{"something else"}},
 	} {
@@ -128,6 +132,46 @@ func TestWhatDecidesIsNamed(t *testing.T) {
 			if !strings.Contains(text(r), want) {
 				t.Errorf("%s: want %q in\n%s", c.name, want, text(r))
 			}
+		}
+	}
+}
+
+// A proof that a later one of its witness covers is not needed; that nobody vouches for its bytes is said.
+func TestAProofNothingNeedsIsSaid(t *testing.T) {
+	h, second := two()
+	h, third := next(h, didwebvh.RotateRequest{Update: key(u3), Next: pub(bu1), At: day2.Add(time.Hour)}, true)
+	file := append(append(bytes.TrimSuffix(second, []byte("]")), ','), third[1:]...)
+	changed := bytes.Replace(file, []byte(`"proofValue":"z`), []byte(`"proofValue":"z2`), 1)
+	const idle = "1 of 2 proofs in its witness file say"
+	for _, c := range []struct {
+		name    string
+		witness []byte
+		idle    bool
+	}{{"whole", file, false}, {"pruned", third, false}, {"its first proof changed", changed, true}} {
+		r := verify(h.Log(), verifier.Options{Witness: witness(c.witness)})
+		if r.Outcome != verifier.Verifies || strings.Contains(text(r), idle) != c.idle {
+			t.Errorf("%s: %s\n%s", c.name, r.Outcome, text(r))
+		}
+	}
+	joined := pack(bundle.DIDLogs(h.DID(), 1, h.Log(), changed)[0])
+	if r := verify(joined, verifier.Options{}); !r.OK || !strings.Contains(text(r), idle) {
+		t.Errorf("in a bundle: %s", text(r))
+	}
+}
+
+func TestWhatAnEntryChangesIsSaid(t *testing.T) {
+	update, _ := next(one(), didwebvh.RotateRequest{Update: key(u2), Next: pub(u3), At: day2}, false)
+	recovery, _ := next(one(), didwebvh.RotateRequest{Update: key(rec), Next: pub(u3), Recovery: pub(brec), At: day2}, false)
+	for _, c := range []struct {
+		name, want string
+		h          didwebvh.History
+	}{
+		{"the update key", "replaces the update key, which writes entries and signs nothing else, by " + kid(u2), update},
+		{"the update key, by the recovery key", "written with the recovery key", recovery},
+		{"the issuer key", "Z by its controller: retires issuer key " + kid(i1) + "; adds issuer key " + kid(i2) + "\n", plain()},
+	} {
+		if r := verify(c.h.Log(), verifier.Options{}); !r.OK || !strings.Contains(text(r), c.want) {
+			t.Errorf("%s: want %q in\n%s", c.name, c.want, text(r))
 		}
 	}
 }
