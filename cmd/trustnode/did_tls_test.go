@@ -165,7 +165,14 @@ func TestAWebDIDOverTLS(t *testing.T) {
 
 	// While the node runs nobody without its token causes a request, and with it the operator does.
 	f.start("acme")
-	run(exitDone, "status", "--wait", "alone")
+	f.until("the node answers", func() bool {
+		res, err := http.Get("http://" + listen + "/healthz")
+		if err != nil {
+			return false
+		}
+		res.Body.Close()
+		return res.StatusCode == http.StatusOK
+	})
 	before = p.count()
 	base := "http://" + listen + "/1.0/identifiers/"
 	for _, id := range []string{d.String(), "did:web:localhost%3A" + p.port + ":redirector", "did%3A" + url.PathEscape(strings.TrimPrefix(d.String(), "did:")) + "?noCache=true"} {
