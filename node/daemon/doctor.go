@@ -100,6 +100,8 @@ func (n *Node) checkWitnesses(ctx context.Context) []httpapi.Check {
 	list := h.Head().Parameters.Witness
 	c, federated := n.member.Charter()
 	switch {
+	case h.Deactivated():
+		return nil // nothing is left to witness
 	case !list.None() && len(list.Keys) == list.Threshold && len(list.Keys) > 1:
 		return []httpapi.Check{warn("trustnode did witness set --threshold N", "all %d witnesses must sign each DID entry: one that is gone for good blocks every rotation", len(list.Keys))}
 	case !list.None():

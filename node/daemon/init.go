@@ -199,7 +199,7 @@ func free(dir string) error {
 		return fault.New(fault.Conflict, "exists", "%s already holds a node", dir).WithHint("trustnode status --data %s", dir)
 	}
 	if len(entries) > 0 {
-		return fault.New(fault.Conflict, "foreign", "%s is not empty and holds no node", dir).WithHint("give --data a directory of its own")
+		return fault.New(fault.Conflict, "foreign", "%s is not empty and holds no node", dir).WithHint("name a directory of its own, or one that is still to be made")
 	}
 	return nil
 }
