@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,20 +53,19 @@ func copyDB(t testing.TB, db store.DB) store.DB {
 
 var errPower = errors.New("the power is gone")
 
-// shaky are pins at which the power goes once: before the line is durable, or after.
+// shaky are pins at which the power goes once: before the line is durable, or after. The
+// own log pins from a goroutine of its own.
 type shaky struct {
 	pins.Pins
-	before, after bool
+	before, after atomic.Bool
 }
 
 func (s *shaky) Put(ctx context.Context, slot pins.Slot, value string) error {
-	if s.before {
-		s.before = false
+	if s.before.Swap(false) {
 		return errPower
 	}
 	err := s.Pins.Put(ctx, slot, value)
-	if s.after && err == nil {
-		s.after = false
+	if err == nil && s.after.Swap(false) {
 		return errPower
 	}
 	return err
@@ -73,8 +73,13 @@ func (s *shaky) Put(ctx context.Context, slot pins.Slot, value string) error {
 
 // fail lets the power go at the next pin, or not.
 func (s *shaky) fail(rt *rapid.T) {
-	s.before = rapid.IntRange(0, 4).Draw(rt, "before the pin") == 0
-	s.after = rapid.IntRange(0, 4).Draw(rt, "after the pin") == 0
+	s.before.Store(rapid.IntRange(0, 4).Draw(rt, "before the pin") == 0)
+	s.after.Store(rapid.IntRange(0, 4).Draw(rt, "after the pin") == 0)
+}
+
+func (s *shaky) hold() {
+	s.before.Store(false)
+	s.after.Store(false)
 }
 
 // backup is a copy of what a node may lose; its pins are no part of it.
@@ -88,7 +93,7 @@ func (o *org) restore(b backup, peer *org) {
 	o.t.Helper()
 	ctx := o.t.Context()
 	if p, ok := o.pins.(*shaky); ok {
-		p.before, p.after = false, false
+		p.hold()
 	}
 	state := copyDB(o.t, b.state)
 	ring := keyring.New(store.NewRing(state), o.pins, o.clock.Now)
@@ -170,7 +175,7 @@ func TestI12AWitnessSignsOneEntryPerNumber(t *testing.T) {
 				line := rapid.SampledFrom(b.lines).Draw(rt, "line")
 				p.fail(rt)
 				proof, err := v.WitnessEntry(ctx, acme.did, line)
-				p.before, p.after = false, false
+				p.hold()
 				if errors.Is(err, errPower) {
 					v.start()
 				}
@@ -228,7 +233,7 @@ func TestI13OneOwnEntryPerNumberLeavesTheNode(t *testing.T) {
 			}
 			p.fail(rt)
 			err := acme.anyStep(rt, &backups, vendor)
-			p.before, p.after = false, false
+			p.hold()
 			if errors.Is(err, errPower) || rapid.IntRange(0, 3).Draw(rt, "restart") == 0 {
 				again()
 			}
