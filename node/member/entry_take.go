@@ -42,7 +42,18 @@ func (m *Member) commitEntry(ctx context.Context, row entryRow) (entryRow, error
 		return row, entryTaken(err)
 	}
 	row.Since = envelope.TimeOf(at)
-	return row, m.keepEntry(ctx, row)
+	return row, m.keepEntry(context.WithoutCancel(ctx), row) // the caller may have left, the pin stays
+}
+
+// isPinned reports whether the number of an entry is pinned to it: then no other of that
+// number will ever be signed here.
+func (m *Member) isPinned(ctx context.Context, row entryRow) (bool, error) {
+	h, err := m.n.Ring.History(ctx, m.n.Org)
+	if err != nil {
+		return false, err
+	}
+	_, version, ok := m.cfg.Pins.Highest(pins.KindEntry, h.SCID())
+	return ok && version == row.Version, nil
 }
 
 func entryNumber(version string) (uint64, error) {
