@@ -224,6 +224,10 @@ func TestWhatAWitnessSigns(t *testing.T) {
 		t.Errorf("the same entry again: %v", err)
 	}
 	vendor.start()
+	refused(vendor, acme.did, one, fault.Refused, "recovering")
+	if err := vendor.Confirmed(ctx, acme.did); err != nil {
+		t.Fatal(err)
+	}
 	refused(vendor, acme.did, two, fault.Conflict, "witnessed")
 	// A state that was put back to before it saw the log's witnesses, with the pins of now.
 	restored := *vendor

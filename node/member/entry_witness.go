@@ -257,8 +257,10 @@ func (e *Witnessed) Error() string {
 // that member's bound node, or of the own operator. It signs one versionId for each
 // number of a log, ever: the number is pinned before the proof is made. The result is a
 // witness proof as JSON. Errors are *fault.Denied: refused with the reasons not_listed,
-// frozen, deactivated and invalid, not_found where the line does not follow what is held,
-// conflict where another entry of that number was witnessed.
+// frozen, deactivated and invalid, or with the state in which this node signs nothing of
+// its own: in recovering its pins may be older than what it has signed, so ask again later,
+// and an ended organization witnesses nothing; not_found where the line does not follow
+// what is held, conflict where another entry of that number was witnessed.
 func (m *Member) WitnessEntry(ctx context.Context, d did.DID, line []byte) ([]byte, error) {
 	proof, err := m.witnessEntry(ctx, d, line)
 	var denied *fault.Denied
@@ -281,6 +283,9 @@ func (m *Member) witnessEntry(ctx context.Context, d did.DID, line []byte) ([]by
 	at, err := m.now()
 	if err != nil {
 		return nil, err
+	}
+	if state, reasons, may := m.State(at); !may.OwnLog {
+		return nil, m.notNow(state, reasons, "nothing is witnessed")
 	}
 	h, err := m.n.Ring.History(ctx, d)
 	if err != nil {
