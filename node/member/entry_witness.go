@@ -16,6 +16,7 @@ import (
 	"trustnode/did/envelope"
 	"trustnode/did/keyring"
 	"trustnode/did/pins"
+	"trustnode/federation"
 	"trustnode/node/fault"
 	"trustnode/node/recorder"
 )
@@ -284,8 +285,8 @@ func (m *Member) witnessEntry(ctx context.Context, d did.DID, line []byte) ([]by
 	if err != nil {
 		return nil, err
 	}
-	if state, reasons, may := m.State(at); !may.OwnLog {
-		return nil, m.notNow(state, reasons, "nothing is witnessed")
+	if err := m.mayWitness(at); err != nil {
+		return nil, err
 	}
 	h, err := m.n.Ring.History(ctx, d)
 	if err != nil {
@@ -310,6 +311,16 @@ func (m *Member) witnessEntry(ctx context.Context, d did.DID, line []byte) ([]by
 		return nil, m.witnessed(ctx, d, err)
 	}
 	return didwebvh.SignWitness(ctx, signer, v.ID, at)
+}
+
+// mayWitness refuses while this node signs nothing of its own, and says for which reason.
+func (m *Member) mayWitness(at time.Time) error {
+	_, reasons, may := m.State(at)
+	if may.OwnLog {
+		return nil
+	}
+	reasons = slices.DeleteFunc(reasons, func(r federation.Reason) bool { return federation.Allow([]federation.Reason{r}).OwnLog })
+	return m.notNow(reasons[0].State, reasons, "nothing is witnessed")
 }
 
 // follows refuses a line whose number is not the next one: its predecessor may come yet,
