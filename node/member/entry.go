@@ -168,8 +168,29 @@ func (m *Member) settleEntry(ctx context.Context) error {
 	return fault.New(fault.Conflict, "under_way", "entry %s of the own DID log is under way", row.Version).WithHint("%s", hint)
 }
 
+// underWay reads the entry under way. The pin goes before the row: an entry whose number is
+// pinned is committed, whatever kept its row from saying so.
 func (m *Member) underWay(ctx context.Context) (entryRow, bool, error) {
-	return get[entryRow](self.ViewGetter(ctx, m.n.DB), keyEntry)
+	row, ok, err := get[entryRow](self.ViewGetter(ctx, m.n.DB), keyEntry)
+	if err != nil || !ok || row.step() != stepBuilt {
+		return row, ok, err
+	}
+	if pinned, err := m.isPinned(ctx, row); err != nil || !pinned {
+		return row, ok, err
+	}
+	at, err := m.now()
+	if err != nil {
+		return row, ok, err
+	}
+	version := row.Version
+	err = m.n.DB.Update(ctx, func(tx store.Tx) (err error) {
+		if row, ok, err = get[entryRow](tx, keyEntry); err != nil || !ok || row.Version != version || row.step() != stepBuilt {
+			return err
+		}
+		row.Since = envelope.TimeOf(at)
+		return put(tx, keyEntry, row)
+	})
+	return row, ok, err
 }
 
 func (m *Member) keepEntry(ctx context.Context, row entryRow) error {

@@ -42,7 +42,18 @@ func (m *Member) commitEntry(ctx context.Context, row entryRow) (entryRow, error
 		return row, entryTaken(err)
 	}
 	row.Since = envelope.TimeOf(at)
-	return row, m.keepEntry(ctx, row)
+	return row, m.keepEntry(context.WithoutCancel(ctx), row) // the caller may have left, the pin stays
+}
+
+// isPinned reports whether the number of an entry is pinned to it: then no other of that
+// number will ever be signed here.
+func (m *Member) isPinned(ctx context.Context, row entryRow) (bool, error) {
+	h, err := m.n.Ring.History(ctx, m.n.Org)
+	if err != nil {
+		return false, err
+	}
+	_, version, ok := m.cfg.Pins.Highest(pins.KindEntry, h.SCID())
+	return ok && version == row.Version, nil
 }
 
 func entryNumber(version string) (uint64, error) {
@@ -211,7 +222,12 @@ func (m *Member) signAnew(ctx context.Context, row entryRow) error {
 	}
 	m.own.Lock()
 	defer m.own.Unlock()
-	return errors.Join(m.reissue(ctx, row.Reissue, at), m.renewBinding(ctx, at))
+	binding := m.renewBinding(ctx, at)
+	if binding != nil && !passes(ctx, binding) {
+		m.n.Log.WarnContext(ctx, "the own binding was not renewed; that is tried again each hour", "error", binding)
+		binding = nil
+	}
+	return errors.Join(m.reissue(ctx, row.Reissue, at), binding)
 }
 
 // doubtful lists the own live agents that the thief of a key may have issued: whose
@@ -238,23 +254,13 @@ func (m *Member) doubtful(ctx context.Context, row entryRow) ([]issued, error) {
 	return out, nil
 }
 
-// reissue issues agents anew that were not yet. One whose key is not here ends: nobody
-// else takes its object for good any more.
+// reissue issues agents anew that were not yet. One that cannot be ends: nobody else takes
+// its object for good any more, and no entry waits for it.
 func (m *Member) reissue(ctx context.Context, list []issued, at time.Time) error {
 	var errs []error
 	for _, x := range list {
-		a, err := self.Agent(self.ViewGetter(ctx, m.n.DB), x.Agent)
-		if err == nil && a.Object == x.Object {
-			err = m.renewAgent(ctx, a, at)
-		}
-		if err == nil {
-			a, err = self.Agent(self.ViewGetter(ctx, m.n.DB), x.Agent)
-		}
-		if err == nil && a.Object == x.Object {
-			err = m.endTainted(ctx, a)
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("agent %s: %w", a.Name, err))
+		if err := m.reissueOne(ctx, x, at); err != nil {
+			errs = append(errs, fmt.Errorf("agent %s: %w", x.Agent, err))
 		}
 	}
 	return errors.Join(errs...)
@@ -276,8 +282,52 @@ func (m *Member) afterCompromise(ctx context.Context, list []issued) (reissued, 
 	return reissued, ended, nil
 }
 
-func (m *Member) endTainted(ctx context.Context, a self.AgentRow) error {
-	m.n.Log.WarnContext(ctx, "an agent has ended with the compromised key that issued it; its holder must ask for it anew", "agent", a.Name)
+// reissueOne issues an agent anew, or ends it. Errors are those that another try may not meet.
+func (m *Member) reissueOne(ctx context.Context, x issued, at time.Time) error {
+	a, err := m.tainted(ctx, x)
+	if err != nil || a.Agent.IsZero() {
+		return err
+	}
+	why := m.renewAgent(ctx, a, at)
+	if passes(ctx, why) {
+		return why
+	}
+	if a, err = m.tainted(ctx, x); err != nil || a.Agent.IsZero() {
+		return err
+	}
+	return m.endTainted(ctx, a, why)
+}
+
+// tainted is the row of an agent that still has its object in doubt; the zero row once it
+// was issued anew, or was revoked here: what was revoked never comes back.
+func (m *Member) tainted(ctx context.Context, x issued) (self.AgentRow, error) {
+	g := self.ViewGetter(ctx, m.n.DB)
+	a, err := self.Agent(g, x.Agent)
+	if errors.Is(err, self.ErrNoAgent) || err == nil && a.Object != x.Object {
+		return self.AgentRow{}, nil
+	}
+	if err != nil {
+		return self.AgentRow{}, err
+	}
+	_, ended, err := get[endedRow](g, endedKey(x.Agent))
+	if err != nil || ended && a.Revoked {
+		return self.AgentRow{}, err
+	}
+	return a, nil
+}
+
+// passes reports whether an error is of the moment, not of what was to be done.
+func passes(ctx context.Context, err error) bool {
+	if err == nil {
+		return false
+	}
+	code := fault.Of(err)
+	return ctx.Err() != nil || code == fault.Unavailable || code == fault.Conflict || errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrBroken)
+}
+
+// endTainted ends an agent that was not issued anew: why is nil where its key is not here.
+func (m *Member) endTainted(ctx context.Context, a self.AgentRow, why error) error {
+	m.n.Log.WarnContext(ctx, "an agent has ended with the compromised key that issued it; its holder must ask for it anew", "agent", a.Name, "error", why)
 	err := m.n.DB.Update(ctx, func(tx store.Tx) error {
 		_, err := m.putRevoked(tx, AgentRevokeInput{Agent: a.Agent.String(), Reason: "key_compromise"})
 		return err

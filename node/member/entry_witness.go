@@ -16,6 +16,7 @@ import (
 	"trustnode/did/envelope"
 	"trustnode/did/keyring"
 	"trustnode/did/pins"
+	"trustnode/federation"
 	"trustnode/node/fault"
 	"trustnode/node/recorder"
 )
@@ -257,8 +258,10 @@ func (e *Witnessed) Error() string {
 // that member's bound node, or of the own operator. It signs one versionId for each
 // number of a log, ever: the number is pinned before the proof is made. The result is a
 // witness proof as JSON. Errors are *fault.Denied: refused with the reasons not_listed,
-// frozen, deactivated and invalid, not_found where the line does not follow what is held,
-// conflict where another entry of that number was witnessed.
+// frozen, deactivated and invalid, or with the state in which this node signs nothing of
+// its own: in recovering its pins may be older than what it has signed, so ask again later,
+// and an ended organization witnesses nothing; not_found where the line does not follow
+// what is held, conflict where another entry of that number was witnessed.
 func (m *Member) WitnessEntry(ctx context.Context, d did.DID, line []byte) ([]byte, error) {
 	proof, err := m.witnessEntry(ctx, d, line)
 	var denied *fault.Denied
@@ -280,6 +283,9 @@ func (m *Member) Refused() map[string]uint64 {
 func (m *Member) witnessEntry(ctx context.Context, d did.DID, line []byte) ([]byte, error) {
 	at, err := m.now()
 	if err != nil {
+		return nil, err
+	}
+	if err := m.mayWitness(at); err != nil {
 		return nil, err
 	}
 	h, err := m.n.Ring.History(ctx, d)
@@ -305,6 +311,16 @@ func (m *Member) witnessEntry(ctx context.Context, d did.DID, line []byte) ([]by
 		return nil, m.witnessed(ctx, d, err)
 	}
 	return didwebvh.SignWitness(ctx, signer, v.ID, at)
+}
+
+// mayWitness refuses while this node signs nothing of its own, and says for which reason.
+func (m *Member) mayWitness(at time.Time) error {
+	_, reasons, may := m.State(at)
+	if may.OwnLog {
+		return nil
+	}
+	reasons = slices.DeleteFunc(reasons, func(r federation.Reason) bool { return federation.Allow([]federation.Reason{r}).OwnLog })
+	return m.notNow(reasons[0].State, reasons, "nothing is witnessed")
 }
 
 // follows refuses a line whose number is not the next one: its predecessor may come yet,
