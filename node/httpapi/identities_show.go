@@ -135,7 +135,7 @@ func (s *server) showHistory(ctx context.Context, d did.DID, out *Identity) erro
 	return nil
 }
 
-// keyTimes follows each assertion key through the versions.
+// keyTimes follows each assertion key and each witness key through the versions.
 func keyTimes(list []keyring.Listing, indexes map[string]uint64) []IdentityKey {
 	out := []IdentityKey{}
 	open := map[did.PublicKey]int{} // place in out
@@ -146,14 +146,18 @@ func keyTimes(list []keyring.Listing, indexes map[string]uint64) []IdentityKey {
 		return nil
 	}
 	for _, v := range list {
+		roles := didwebvh.RolesOf(v.Document)
+		keys := v.Keys
+		if !roles.Witness.IsZero() && !slices.Contains(keys, roles.Witness) {
+			keys = append(slices.Clip(keys), roles.Witness)
+		}
 		for k, i := range open {
-			if !slices.Contains(v.Keys, k) {
+			if !slices.Contains(keys, k) {
 				out[i].Until, out[i].UntilIdx = v.ID, index(v.ID)
 				delete(open, k)
 			}
 		}
-		roles := didwebvh.RolesOf(v.Document)
-		for _, k := range v.Keys {
+		for _, k := range keys {
 			if _, on := open[k]; on {
 				continue
 			}
@@ -170,6 +174,8 @@ func roleOf(k did.PublicKey, r didwebvh.Roles) string {
 		return "issuer"
 	case r.Governance:
 		return "governance"
+	case r.Witness:
+		return "witness"
 	}
 	return "other"
 }

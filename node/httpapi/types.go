@@ -390,7 +390,7 @@ type Identity struct {
 	ConfirmedBy string        `json:"confirmed_by,omitempty" doc:"own, beacon, host or import"`
 	Fingerprint string        `json:"fingerprint" doc:"to be compared aloud"`
 	Keys        []string      `json:"keys" doc:"assertion keys at the head"`
-	History     []IdentityKey `json:"history" doc:"every assertion key there ever was"`
+	History     []IdentityKey `json:"history" doc:"every assertion key and witness key there ever was"`
 	Witnesses   []string      `json:"witnesses,omitempty" doc:"who witnesses the next entry"`
 	Threshold   int           `json:"threshold,omitempty" doc:"how many of them must"`
 	Names       []string      `json:"names,omitempty" doc:"other DIDs of the same log"`
@@ -403,7 +403,7 @@ type Identity struct {
 // and indexes of the attestation log.
 type IdentityKey struct {
 	Key       string  `json:"key"`
-	Role      string  `json:"role" doc:"issuer, governance or other"`
+	Role      string  `json:"role" doc:"issuer, governance, witness or other"`
 	From      string  `json:"from" doc:"version that listed it first"`
 	Until     string  `json:"until,omitempty" doc:"version that no longer lists it"`
 	FromIndex *uint64 `json:"from_index,omitempty" doc:"of the event that announced that version"`

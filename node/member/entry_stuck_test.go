@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"trustnode/did/keyring"
+	"trustnode/node/fault"
 	"trustnode/node/self"
 	"trustnode/node/store"
 )
@@ -77,5 +79,25 @@ func TestAnEntryEndsWhateverAgentsDo(t *testing.T) {
 	acme.rotate(RotateInput{})
 	if r := must(acme.row(revoked.Agent)); !r.Revoked {
 		t.Errorf("revoked, and %+v", r)
+	}
+}
+
+// TestAContestedEntryKeepsItsRest: while two branches of the own DID log are signed, what
+// an entry has still to do waits, and its row with it.
+func TestAContestedEntryKeepsItsRest(t *testing.T) {
+	ctx := t.Context()
+	clock := newDial()
+	acme := found(t, "acme", clock)
+	a := acme.agent("research", "lend")
+	acme.project()
+	clock.turn(time.Minute)
+	thief := acme.stolen(1)
+	row := activeCompromise(t, acme)
+	if err := acme.offer(acme, thief); !errors.Is(err, keyring.ErrFrozen) {
+		t.Fatalf("the other branch: %v", err)
+	}
+	refusedAs(t, acme.signAnew(ctx, row), fault.Forked, "did_log")
+	if got := must(acme.row(a.Agent)); got.Object != a.Object {
+		t.Error("issued anew by a key of one branch")
 	}
 }

@@ -213,8 +213,14 @@ func (m *Member) finish(ctx context.Context, row entryRow, keys UpdateKeys) erro
 // signAnew signs again what only the key before has signed: after a compromise the agent
 // objects that are not surely the organization's, and always the binding.
 func (m *Member) signAnew(ctx context.Context, row entryRow) error {
-	if _, err := m.n.Ring.Document(ctx, m.n.Org); err != nil {
+	v, err := m.n.Ring.Head(ctx, m.n.Org)
+	switch {
+	case err != nil:
+		return err
+	case v.State == did.Deactivated:
 		return nil // the entry ended the DID: nothing is signed any more
+	case v.State == did.Frozen:
+		return m.n.Contested(ctx, m.n.Org) // the rest is done once it is decided which branch is the own one
 	}
 	at, err := m.now()
 	if err != nil {
