@@ -237,7 +237,7 @@ func (s *server) witnessRoute(api huma.API) {
 				return nil, s.refuse(fault.Wrap(fault.Invalid, "entry", err))
 			}
 			words := s.changes(ctx, d, line)
-			proof, err := s.Member.WitnessEntry(ctx, d, line)
+			proof, err := s.Member.WitnessByHand(ctx, d, line)
 			if err != nil {
 				return nil, s.refuse(err)
 			}

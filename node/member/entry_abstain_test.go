@@ -44,12 +44,19 @@ func TestARecoveringNodeWitnessesNothing(t *testing.T) {
 			t.Error("it has signed")
 		}
 	}
+	vendor.Member.mu.Lock()
+	vendor.Member.recovery.elsewhere = true // a number of its own was used that is not here
+	vendor.Member.mu.Unlock()
+	_, err := vendor.WitnessByHand(ctx, acme.did, two)
+	refusedAs(t, err, fault.Refused, "recovering")
 	if _, _, ok := old.Highest(pins.KindWitness, acme.history().SCID()); ok {
 		t.Error("a refused entry is pinned")
 	}
-	if vendor.Refused()["recovering"] != 2 {
+	if vendor.Refused()["recovering"] != 3 {
 		t.Errorf("refused: %v", vendor.Refused())
 	}
+	vendor.start() // nothing is known against it, and its operator's word does for a peer's
+	must(vendor.WitnessByHand(ctx, acme.did, one))
 }
 
 // TestAnEndedOrganizationWitnessesNothing: its keys sign nothing any more.

@@ -255,7 +255,7 @@ func (e *Witnessed) Error() string {
 }
 
 // WitnessEntry witnesses a line as the next one of a member's DID log, at the request of
-// that member's bound node, or of the own operator. It signs one versionId for each
+// that member's bound node. It signs one versionId for each
 // number of a log, ever: the number is pinned before the proof is made. The result is a
 // witness proof as JSON. Errors are *fault.Denied: refused with the reasons not_listed,
 // frozen, deactivated and invalid, or with the state in which this node signs nothing of
@@ -263,7 +263,18 @@ func (e *Witnessed) Error() string {
 // and an ended organization witnesses nothing; not_found where the line does not follow
 // what is held, conflict where another entry of that number was witnessed.
 func (m *Member) WitnessEntry(ctx context.Context, d did.DID, line []byte) ([]byte, error) {
-	proof, err := m.witnessEntry(ctx, d, line)
+	return m.counted(m.witnessEntry(ctx, d, line, ""))
+}
+
+// WitnessByHand is WitnessEntry at the request of the own operator, who brought the line in
+// a file. That word does for the peer that has to confirm a node after its start, since none
+// may be in reach; a node that peers have shown to be behind witnesses nothing for it either.
+func (m *Member) WitnessByHand(ctx context.Context, d did.DID, line []byte) ([]byte, error) {
+	return m.counted(m.witnessEntry(ctx, d, line, federation.CauseStart))
+}
+
+// counted counts a refusal.
+func (m *Member) counted(proof []byte, err error) ([]byte, error) {
 	var denied *fault.Denied
 	if errors.As(err, &denied) {
 		m.mu.Lock()
@@ -280,12 +291,13 @@ func (m *Member) Refused() map[string]uint64 {
 	return maps.Clone(m.refused)
 }
 
-func (m *Member) witnessEntry(ctx context.Context, d did.DID, line []byte) ([]byte, error) {
+// witnessEntry witnesses a line, for one cause of recovering too.
+func (m *Member) witnessEntry(ctx context.Context, d did.DID, line []byte, waived federation.Cause) ([]byte, error) {
 	at, err := m.now()
 	if err != nil {
 		return nil, err
 	}
-	if err := m.mayWitness(at); err != nil {
+	if err := m.mayWitness(at, waived); err != nil {
 		return nil, err
 	}
 	h, err := m.n.Ring.History(ctx, d)
@@ -314,12 +326,14 @@ func (m *Member) witnessEntry(ctx context.Context, d did.DID, line []byte) ([]by
 }
 
 // mayWitness refuses while this node signs nothing of its own, and says for which reason.
-func (m *Member) mayWitness(at time.Time) error {
-	_, reasons, may := m.State(at)
-	if may.OwnLog {
+func (m *Member) mayWitness(at time.Time, waived federation.Cause) error {
+	_, reasons, _ := m.State(at)
+	reasons = slices.DeleteFunc(reasons, func(r federation.Reason) bool {
+		return federation.Allow([]federation.Reason{r}).OwnLog || r.State == federation.Recovering && r.Why == string(waived)
+	})
+	if len(reasons) == 0 {
 		return nil
 	}
-	reasons = slices.DeleteFunc(reasons, func(r federation.Reason) bool { return federation.Allow([]federation.Reason{r}).OwnLog })
 	return m.notNow(reasons[0].State, reasons, "nothing is witnessed")
 }
 
