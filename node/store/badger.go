@@ -26,7 +26,7 @@ func OpenBadger(dir string, log *slog.Logger) (DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	if err := sweepMemtables(dir); err != nil {
+	if err := sweepEmpty(dir); err != nil {
 		return nil, errors.Join(err, unlock())
 	}
 	bdb, err := badger.OpenManaged(badgerOptions(dir, log))
@@ -37,19 +37,26 @@ func OpenBadger(dir string, log *slog.Logger) (DB, error) {
 	return newDatabase(e, log), nil
 }
 
-// sweepMemtables removes memtable files without a byte. A process that was killed between
-// making such a file and growing it leaves one, and Badger then opens the directory no
-// more. Nothing was ever written to it.
-func sweepMemtables(dir string) error {
-	names, err := filepath.Glob(filepath.Join(dir, "*.mem"))
+// sweepEmpty removes memtable and value log files without a byte. A process that was killed
+// between making such a file and growing it leaves one, and Badger then opens the directory
+// no more. Nothing was ever written to it.
+func sweepEmpty(dir string) error {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		if st, err := os.Stat(name); err != nil || st.Size() > 0 {
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); ext != ".mem" && ext != ".vlog" {
 			continue
 		}
-		if err := os.Remove(name); err != nil {
+		st, err := e.Info()
+		if err != nil {
+			return err
+		}
+		if st.Size() > 0 {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
 			return err
 		}
 	}
