@@ -127,8 +127,11 @@ func TestTerminalHidesThePassphrase(t *testing.T) {
 func TestNothingTyped(t *testing.T) {
 	for name, typed := range map[string]string{"an empty line": "", "the end of input": "\x04"} {
 		s := newTerminal(t)
-		go s.answer("x: ", typed)
-		if got, err := ask(s.tty, s.tty, "x"); got != nil || !errors.Is(err, errNoPassphrase) {
+		var hand sync.WaitGroup
+		hand.Go(func() { s.answer("x: ", typed) })
+		got, err := ask(s.tty, s.tty, "x")
+		hand.Wait() // before the terminal is closed
+		if got != nil || !errors.Is(err, errNoPassphrase) {
 			t.Errorf("%s: got %q, %v", name, got, err)
 		}
 	}
@@ -136,11 +139,13 @@ func TestNothingTyped(t *testing.T) {
 
 func TestInterruptGivesTheEchoBack(t *testing.T) {
 	s := newTerminal(t)
-	go func() {
+	var hand sync.WaitGroup
+	hand.Go(func() {
 		s.until("a terminal that hides", func() bool { return strings.HasSuffix(s.screen(), "x: ") && !s.echoes() })
 		_ = syscall.Kill(os.Getpid(), syscall.SIGINT)
-	}()
+	})
 	got, err := ask(s.tty, s.tty, "x")
+	hand.Wait() // before the terminal is closed
 	if got != nil || fault.Of(err) != fault.Unavailable {
 		t.Errorf("got %q, %v", got, err)
 	}

@@ -122,18 +122,24 @@ func rogueAnswers(w *world, h *home) map[string]func(context.Context, federation
 	return map[string]func(context.Context, federation.Stream){
 		"garbage instead of frames": func(_ context.Context, s federation.Stream) {
 			_, _ = s.Write(bytes.Repeat([]byte{0xff, 0x00, 0x13}, 4000))
+			_, _ = io.Copy(io.Discard, s) // a stream that ends at once may fail before it is read
 		},
 		"a frame of 2 GiB": func(_ context.Context, s federation.Stream) {
 			_, _ = s.Write([]byte{0xff, 0xff, 0xff, 0xff, 0x07})
 			_, _ = s.Write(long)
+			_, _ = io.Copy(io.Discard, s)
 		},
-		"garbage in a frame": func(_ context.Context, s federation.Stream) { _ = frames(s, []byte("{not json")) },
+		"garbage in a frame": func(_ context.Context, s federation.Stream) {
+			_ = frames(s, []byte("{not json"))
+			_, _ = io.Copy(io.Discard, s)
+		},
 		"heads with another key": func(_ context.Context, s federation.Stream) {
 			_ = frames(s, []byte(`{"head":{}}`))
-			_, _ = io.Copy(io.Discard, s) // a stream that ends at once may fail before it is read
+			_, _ = io.Copy(io.Discard, s)
 		},
 		"heads of another federation": func(_ context.Context, s federation.Stream) {
 			_ = frames(s, showing(func(x *heads) { x.Federation = envelope.IDOf([]byte("x")) }))
+			_, _ = io.Copy(io.Discard, s)
 		},
 		"silence from the first": func(ctx context.Context, s federation.Stream) { <-ctx.Done() },
 		"silence after heads": func(ctx context.Context, s federation.Stream) {
