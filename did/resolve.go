@@ -48,6 +48,18 @@ type Options struct {
 	Now           time.Time
 }
 
+// Versionless refuses for a method whose DIDs never change, such as key: whatever asks for a version, and once ctx ended.
+// Errors are *ResolutionError: INVALID_OPTIONS, INTERNAL_ERROR.
+func (o Options) Versionless(ctx context.Context, method string) error {
+	if err := ctx.Err(); err != nil {
+		return &ResolutionError{Name: InternalError, Err: err}
+	}
+	if o.VersionID != "" || o.VersionNumber != 0 || !o.VersionTime.IsZero() {
+		return &ResolutionError{Name: InvalidOptions, Detail: "did:" + method + " has no versions"}
+	}
+	return nil
+}
+
 // State is how far a DID's newest version may be relied on. Values are stored: never reorder, never reuse.
 type State uint8
 

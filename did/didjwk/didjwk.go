@@ -38,11 +38,8 @@ func (Resolver) Method() string { return Method }
 // set. Errors are *did.ResolutionError: INVALID_DID around an error of did.DecodeJWK, FEATURE_NOT_SUPPORTED for a type of
 // key that is not supported, INVALID_OPTIONS for a version.
 func (Resolver) Resolve(ctx context.Context, d did.DID, _ did.Material, o did.Options) (did.Resolution, error) {
-	if err := ctx.Err(); err != nil {
-		return did.Resolution{}, &did.ResolutionError{Name: did.InternalError, Err: err}
-	}
-	if o.VersionID != "" || o.VersionNumber != 0 || !o.VersionTime.IsZero() {
-		return did.Resolution{}, &did.ResolutionError{Name: did.InvalidOptions, Detail: "did:jwk has no versions"}
+	if err := o.Versionless(ctx, Method); err != nil {
+		return did.Resolution{}, err
 	}
 	jwk, rels, err := decode(d)
 	if err != nil {

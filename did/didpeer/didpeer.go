@@ -49,11 +49,8 @@ func (Resolver) Method() string { return Method }
 // *did.ResolutionError: INVALID_DID; INVALID_DID_DOCUMENT for what a numalgo 4 carries; FEATURE_NOT_SUPPORTED for another
 // numalgo or type of key; NOT_FOUND with did.ErrAbsent for a short form without its long form; INVALID_OPTIONS for a version.
 func (Resolver) Resolve(ctx context.Context, d did.DID, m did.Material, o did.Options) (did.Resolution, error) {
-	if err := ctx.Err(); err != nil {
-		return did.Resolution{}, &did.ResolutionError{Name: did.InternalError, Err: err}
-	}
-	if o.VersionID != "" || o.VersionNumber != 0 || !o.VersionTime.IsZero() {
-		return did.Resolution{}, &did.ResolutionError{Name: did.InvalidOptions, Detail: "did:peer has no versions"}
+	if err := o.Versionless(ctx, Method); err != nil {
+		return did.Resolution{}, err
 	}
 	raw, err := document(d, m.Log)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // Resolver resolves did:web DIDs from the bytes of their did.json. It holds nothing; the zero value is ready and safe
 // for concurrent use. That bytes resolve says only that they are a document of this DID: whether its keys are to be
-// trusted is what Judge answers.
+// trusted is for whoever pinned a snapshot of it to say.
 type Resolver struct{}
 
 var _ did.Resolver = Resolver{}

@@ -10,7 +10,6 @@ package httpapi
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -111,16 +110,7 @@ func noStore(ctx huma.Context, next func(huma.Context)) {
 
 // noRoute answers what no route is for, in the form of every refusal.
 func noRoute(w http.ResponseWriter, r *http.Request) {
-	p := fault.ProblemOf(fault.New(fault.NotFound, "route", "there is no %s %.200s", r.Method, r.URL.Path).WithHint("/openapi.json lists what can be asked"))
-	b, err := json.Marshal(p)
-	if err != nil {
-		w.WriteHeader(http.StatusNotFound)
-		return
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(p.Status)
-	_, _ = w.Write(b)
+	problemOf(w, 0, fault.New(fault.NotFound, "route", "there is no %s %.200s", r.Method, r.URL.Path).WithHint("/openapi.json lists what can be asked"))
 }
 
 // logged writes one line per request at debug: method, route, status, never a body or a
