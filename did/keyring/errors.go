@@ -102,7 +102,7 @@ type Below struct {
 
 // Error says where state and pins stand, and the cause.
 func (e *Below) Error() string {
-	s := fmt.Sprintf("recovering: state has entry %d of %s, pins name %d", e.Held, e.DID, e.Number)
+	s := fmt.Sprintf("state has entry %d of %s, pins name %d", e.Held, e.DID, e.Number)
 	if e.Cause != nil {
 		s += fmt.Sprintf(" (%v)", e.Cause)
 	}
@@ -111,3 +111,14 @@ func (e *Below) Error() string {
 
 // Unwrap is the cause.
 func (e *Below) Unwrap() error { return e.Cause }
+
+// FaultCode implements fault.Explainer.
+func (*Below) FaultCode() string { return "refused" }
+
+// FaultReason implements fault.Explainer.
+func (*Below) FaultReason() string { return "recovering" }
+
+// FaultHint implements fault.Explainer.
+func (*Below) FaultHint() string {
+	return "trustnode run fetches it from peers; or restore a newer backup"
+}

@@ -91,14 +91,20 @@ func (r *Ring) version(d did.DID, id string) (*member, version, error) {
 	if err != nil {
 		return nil, version{}, err
 	}
+	v, err := m.counting(id)
+	return m, v, err
+}
+
+// counting is a version that counts. Errors: ErrUnknownVersion, ErrFrozen.
+func (m *member) counting(id string) (version, error) {
 	v, ok := m.byID(id)
 	if !ok {
-		return nil, version{}, fmt.Errorf("%s of %s: %w", id, d, ErrUnknownVersion)
+		return version{}, fmt.Errorf("%s of %s: %w", id, m.did(), ErrUnknownVersion)
 	}
 	if v.number > m.counts() {
-		return nil, version{}, fmt.Errorf("%s of %s: %w", id, d, ErrFrozen)
+		return version{}, fmt.Errorf("%s of %s: %w", id, m.did(), ErrFrozen)
 	}
-	return m, v, nil
+	return v, nil
 }
 
 // At answers the assertion keys of d at a version, retired ones left out.
@@ -122,8 +128,13 @@ func (r *Ring) At(d did.DID, version string) ([]did.PublicKey, error) {
 	if err != nil {
 		return nil, err
 	}
+	return m.listed(v)
+}
+
+// listed are the keys of a version, ErrDeactivated for one that ends the DID.
+func (m *member) listed(v version) ([]did.PublicKey, error) {
 	if v.ended {
-		return nil, fmt.Errorf("%s at %s: %w", d, v.id, ErrDeactivated)
+		return nil, fmt.Errorf("%s at %s: %w", m.did(), v.id, ErrDeactivated)
 	}
 	return m.keys(v), nil
 }
@@ -159,6 +170,45 @@ func (r *Ring) Extends(d did.DID, older, newer string) (bool, error) {
 		err = fmt.Errorf("%w: %w", ErrUnknownVersion, err)
 	}
 	return false, err
+}
+
+// Past answers as a Ring does, and of a log that verifies but lies below its pin too. It is
+// for what was accepted here before and is only read again; nothing new is judged by it.
+type Past struct{ r *Ring }
+
+// Past is the past of the ring.
+func (r *Ring) Past() Past { return Past{r} }
+
+// At is Ring.At without *Below.
+func (p Past) At(d did.DID, version string) ([]did.PublicKey, error) {
+	m := p.below(d)
+	if m == nil {
+		return p.r.At(d, version)
+	}
+	v, err := m.counting(version)
+	if err != nil {
+		return nil, err
+	}
+	return m.listed(v)
+}
+
+// Extends is Ring.Extends without *Below.
+func (p Past) Extends(d did.DID, older, newer string) (bool, error) {
+	m := p.below(d)
+	if m == nil {
+		return p.r.Extends(d, older, newer)
+	}
+	a, errA := m.counting(older)
+	b, errB := m.counting(newer)
+	return a.number <= b.number, errors.Join(errA, errB)
+}
+
+// below is the member for d if it lies below its pin.
+func (p Past) below(d did.DID) *member {
+	if m := p.r.find(d); m != nil && m.below != nil {
+		return m
+	}
+	return nil
 }
 
 // Listing is one trusted version of a DID, as people are shown it.

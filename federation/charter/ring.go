@@ -28,6 +28,22 @@ type Positions interface {
 // log is held, and implement Anchors.
 func NewRing(r *keyring.Ring, p Positions) Ring { return ring{r, p} }
 
+// NewPast is a ring for charters that were accepted here before and are read again: a log
+// that has fallen below its pin since still says which keys signed them.
+func NewPast(r *keyring.Ring, p Positions) Ring { return past{ring{r, p}} }
+
+type past struct{ ring }
+
+// At is that of the past.
+func (r past) At(d did.DID, version string) ([]did.PublicKey, error) {
+	return r.Past().At(d, version)
+}
+
+// Extends is that of the past.
+func (r past) Extends(d did.DID, older, newer string) (bool, error) {
+	return r.Past().Extends(d, older, newer)
+}
+
 type ring struct {
 	*keyring.Ring
 	positions Positions

@@ -13,6 +13,7 @@ import (
 	"trustnode/did"
 	"trustnode/did/keys"
 	"trustnode/federation"
+	"trustnode/node/fault"
 	"trustnode/node/httpapi"
 	"trustnode/node/recorder"
 	"trustnode/node/self"
@@ -44,6 +45,9 @@ func fail(hint, what string, args ...any) httpapi.Check {
 func (n *Node) checkIdentity(ctx context.Context) []httpapi.Check {
 	v, err := n.self.Ring.Head(ctx, n.cfg.Org)
 	switch {
+	case self.Behind(ctx, n.self.Ring, n.cfg.Org) != nil:
+		d := fault.From(self.Behind(ctx, n.self.Ring, n.cfg.Org))
+		return []httpapi.Check{fail(d.Hint, "%s", d.Detail)}
 	case err != nil:
 		return []httpapi.Check{fail("restore a newer backup of "+n.cfg.Dir, "the own identity cannot be read: %v", err)}
 	case v.State == did.Frozen:
@@ -52,6 +56,10 @@ func (n *Node) checkIdentity(ctx context.Context) []httpapi.Check {
 		return []httpapi.Check{fail("", "the own DID is deactivated: this organization signs nothing any more")}
 	}
 	out := []httpapi.Check{ok("own identity: %s stands at %s, verified from its bytes at this start", n.cfg.Org, v.ID)}
+	if _, _, err := n.sign.Log(ctx); err != nil {
+		d := fault.From(err)
+		out = append(out, fail(d.Hint, "nothing can be signed: %v", err))
+	}
 	p, under, err := n.member.Pending(ctx)
 	switch {
 	case err != nil:

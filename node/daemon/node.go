@@ -187,51 +187,51 @@ func (n *Node) openSelf(ctx context.Context) error {
 }
 
 // own checks that state and keys in the directory are those of the organization that the
-// configuration names.
+// configuration names. One that has lost the key of its newest document may run: its update
+// key, or its recovery key, gives it another.
 func (n *Node) own(ctx context.Context) error {
+	if self.Behind(ctx, n.sign.ring, n.cfg.Org) != nil {
+		return nil // which keys are the newest is not known; whatever signs asks again
+	}
 	_, _, err := n.sign.Log(ctx)
-	var below *keyring.Below
-	switch {
-	case errors.Is(err, keyring.ErrAbsent):
+	if errors.Is(err, self.ErrNoKey) {
+		var any bool
+		if any, err = n.sign.holdsAny(ctx); err == nil && !any {
+			return fault.New(fault.Conflict, "foreign", "no key in %s speaks for %s", filepath.Join(n.cfg.Dir, keysDir), n.cfg.Org).
+				WithHint("%s or %s comes from another node; put back what was there", config.File, keysDir)
+		}
+	}
+	if errors.Is(err, keyring.ErrAbsent) {
 		return fault.New(fault.Conflict, "foreign", "the state in %s is not that of %s", n.cfg.Dir, n.cfg.Org).
 			WithHint("%s or %s comes from another node; put back what was there", config.File, stateDir)
-	case errors.Is(err, self.ErrNoKey):
-		return fault.New(fault.Conflict, "foreign", "no key in %s speaks for %s", filepath.Join(n.cfg.Dir, keysDir), n.cfg.Org).
-			WithHint("%s or %s comes from another node; put back what was there", config.File, keysDir)
-	case errors.As(err, &below):
-		return n.unverified(err)
 	}
 	return err
 }
 
-// load verifies all DIDs. One that is behind its pin does not count: a partner's until it is
-// synced. The own one is brought forward where a crash left it one entry behind.
+// load verifies all DIDs. One that is behind its pin does not count before peers have given
+// back what is missing. The own one is brought forward where a crash left it one entry
+// behind; where nothing of it is left, there is no member that could ask peers.
 func (n *Node) load(ctx context.Context, ring *keyring.Ring) error {
 	err := ring.Load(ctx)
-	if err == nil {
-		return nil
+	var below *keyring.Below
+	if err == nil || !errors.As(err, &below) {
+		return err
 	}
 	if err := member.FinishPinned(ctx, n.state, ring, n.cfg.Org); err != nil {
-		return n.unverified(err)
+		return n.lost(err)
 	}
-	var below *keyring.Below
-	if errors.As(err, &below) && below.DID == n.cfg.Org {
-		_, err = ring.Head(ctx, n.cfg.Org)
+	if _, own := ring.Head(ctx, n.cfg.Org); errors.As(own, &below) && below.DID == n.cfg.Org && below.Held == 0 {
+		return n.lost(own)
 	}
-	if err == nil {
-		n.log.Info("an entry of the own DID log was pinned and is now stored")
-		return nil
+	if own := self.Behind(ctx, ring, n.cfg.Org); own != nil {
+		n.log.Warn("recovering", "why", own)
 	}
-	return n.unverified(err)
+	n.log.Warn("what lies below its pin is not trusted until it is synced", "err", err)
+	return nil
 }
 
-// unverified says what a directory that is not this node's, or lies below its pins, looks like.
-func (n *Node) unverified(err error) error {
-	var below *keyring.Below
-	if errors.As(err, &below) && below.DID != n.cfg.Org {
-		n.log.Warn("a partner's DID lies below its pin and is not trusted until it is synced", "did", below.DID, "err", err)
-		return nil
-	}
+// lost refuses a directory that holds nothing of its own identity that verifies.
+func (n *Node) lost(err error) error {
 	return fault.Wrap(fault.Refused, "recovering", err).WithHint("restore a newer backup of %s", n.cfg.Dir)
 }
 
@@ -247,7 +247,7 @@ func (n *Node) openUses(ctx context.Context) error {
 	}
 	n.member, err = member.New(ctx, n.self, member.Config{Pins: n.pins, HostKey: host, Listen: n.cfg.P2P, Contact: n.cfg.Contact,
 		Software: "trustnode/" + n.version, Mono: func() time.Duration { return time.Since(n.mono) }, Size: n.logSize,
-		NewKey: n.sign.newKey, DropKey: n.keys.Delete, Witness: n.sign.witnessKey, Endorse: n.endorse,
+		NewKey: n.sign.newKey, DropKey: n.keys.Delete, Holds: n.sign.holds, Witness: n.sign.witnessKey, Endorse: n.endorse,
 		AgentEnded: n.agentEnded, Credential: credential.Export, Again: n.again, Doubted: n.doubted, Resuming: n.resuming, Resumed: n.resumed})
 	if err != nil {
 		return err

@@ -62,12 +62,16 @@ func (s *signers) first(ctx context.Context, listed []did.PublicKey) (envelope.S
 			return signer, k.Multikey(), nil
 		}
 	}
-	return nil, "", fmt.Errorf("issuer of %s: %w", s.org, self.ErrNoKey)
+	return nil, "", fault.Wrap(fault.Refused, "no_key", fmt.Errorf("issuer key of the newest document: %w", self.ErrNoKey)).
+		WithHint("put back a newer copy of the keys, or make another key: trustnode did rotate --reason lost, with --recovery where the update keys are old too")
 }
 
 // listed are the issuer keys of the newest version, or where that ended the DID of the
 // one before: it announces the end.
 func (s *signers) listed(ctx context.Context) ([]did.PublicKey, error) {
+	if err := self.Behind(ctx, s.ring, s.org); err != nil {
+		return nil, err
+	}
 	v, err := s.ring.Head(ctx, s.org)
 	if err != nil {
 		return nil, err
@@ -90,6 +94,27 @@ func (s *signers) byKid(ctx context.Context, kid string) (envelope.Signer, error
 		return nil, fmt.Errorf("kid %.80q is not a key of this node: %w", kid, err)
 	}
 	return s.signer(ctx, k)
+}
+
+// holds reports whether a private key is in the node's store.
+func (s *signers) holds(ctx context.Context, k did.PublicKey) bool {
+	_, err := s.keys.Signer(ctx, k)
+	return err == nil
+}
+
+// holdsAny reports whether a key that some version of the own document lists is in the
+// node's store.
+func (s *signers) holdsAny(ctx context.Context) (bool, error) {
+	all, err := s.ring.Versions(ctx, s.org)
+	if err != nil {
+		return false, err
+	}
+	for _, v := range all {
+		if _, _, err := s.first(ctx, v.Keys); err == nil {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // witness is the signer of cosignatures: the key behind the witness service.

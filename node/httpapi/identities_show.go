@@ -13,6 +13,7 @@ import (
 	"trustnode/did/keyring"
 	"trustnode/node/fault"
 	"trustnode/node/recorder"
+	"trustnode/node/self"
 )
 
 // identity says where an organization's DID stands here.
@@ -26,7 +27,7 @@ func (s *server) identity(ctx context.Context, who string) (Identity, error) {
 	}
 	v, err := s.Node.Ring.Head(ctx, d)
 	if err != nil {
-		return Identity{}, s.notHeld(d, err)
+		return Identity{}, s.notHeld(ctx, d, err)
 	}
 	out := Identity{ID: v.ID, DID: d.String(), Own: d == s.Node.Org, Name: s.nameOf(d), State: v.State.String(), Version: v.ID, Versions: 1,
 		Fingerprint: keyring.Fingerprint(d, v.ID), Keys: []string{}, History: []IdentityKey{}}
@@ -78,10 +79,13 @@ func (s *server) called(ctx context.Context, who string) (did.DID, error) {
 }
 
 // notHeld says why nothing is known of a DID.
-func (s *server) notHeld(d did.DID, err error) error {
+func (s *server) notHeld(ctx context.Context, d did.DID, err error) error {
 	var below *keyring.Below
-	if errors.As(err, &below) {
-		return fault.Wrap(fault.Refused, "recovering", err).WithHint("trustnode run fetches it from peers; or restore a newer backup")
+	switch {
+	case errors.As(err, &below) && d == s.Node.Org:
+		return self.Behind(ctx, s.Node.Ring, d)
+	case errors.As(err, &below):
+		return err
 	}
 	return fault.New(fault.NotFound, "", "%s is not held here", d).
 		WithHint("a member's identity comes with the charter, or by sync; trustnode did resolve looks further")

@@ -41,10 +41,10 @@ func (m *Member) AcceptUnconfirmed(ctx context.Context) error {
 		return nil
 	}
 	m.mu.Lock()
-	missing, seen := m.behind(), m.recovery.grows
+	missing, seen := m.lacking(), m.recovery.grows
 	m.mu.Unlock()
-	if missing {
-		return fault.New(fault.Refused, reasonRecovering, "a newer charter was in force here before").WithHint("apply the newest charter file: trustnode fed apply")
+	if missing != nil {
+		return missing
 	}
 	row, err := m.acceptRow(at, state)
 	if err != nil {

@@ -82,7 +82,8 @@ func (s members) Peers() []federation.Peer {
 // Hello implements gossip.Greeter.
 func (s greeter) Hello(ctx context.Context, to did.DID) (federation.Hello, error) {
 	version, err := s.m.version(ctx)
-	if err != nil {
+	var below *keyring.Below
+	if err != nil && !errors.As(err, &below) { // below the pins no head is claimed, and peers are asked for it
 		return federation.Hello{}, err
 	}
 	h := federation.Hello{AboutYou: s.m.About(to), DIDHead: version, LogSize: s.m.cfg.Size(s.m.n.Org), Org: s.m.n.Org, Spec: spec}

@@ -99,8 +99,14 @@ func (m *Member) committed(chain charter.Chain) *federation.Slot {
 	return &federation.Slot{Body: body, Round: s.N % 8, Seq: s.N / 8}
 }
 
+// maxAhead is how far above the last own beacon known here one may lie that a key retired
+// since has signed: more than 100 years of them, and not the end of all numbers.
+const maxAhead = 1 << 32
+
 // JudgeBeacon verifies a beacon from memory alone: an active member's, under its newest
-// key, of this federation, with a new n.
+// key, of this federation, with a new n. While this node is recovering its own beacons count
+// under the version they name too: what was the last before the newest rotation is all that
+// peers may have of the number.
 func (m *Member) JudgeBeacon(ctx context.Context, e envelope.Envelope) (envelope.Verified[federation.Beacon], error) {
 	var none envelope.Verified[federation.Beacon]
 	b, err := envelope.Decode[federation.Beacon](e)
@@ -108,16 +114,24 @@ func (m *Member) JudgeBeacon(ctx context.Context, e envelope.Envelope) (envelope
 		return none, err
 	}
 	chain, _ := m.Charter()
-	if err := m.standing(ctx, chain, b.Org, b.Federation, b.Generation, b.DIDVersion); err != nil {
-		return none, err
-	}
 	m.mu.Lock()
 	held, ok := m.beacons[b.Org]
+	again := b.Org == m.n.Org && len(m.causes()) > 0
 	m.mu.Unlock()
+	version, keys := b.DIDVersion, m.n.Ring.HeadSource()
+	if again && b.N <= m.pinned(pins.KindBeacon, b.Federation.String())+maxAhead {
+		if version, err = m.version(ctx); err != nil {
+			return none, err
+		}
+		keys = m.n.Ring.AtSource(cmp.Or(b.DIDVersion, did.StaticVersion))
+	}
+	if err := m.standing(ctx, chain, b.Org, b.Federation, b.Generation, version); err != nil {
+		return none, err
+	}
 	if ok && held.body.Federation == b.Federation && b.N <= held.body.N {
 		return none, fmt.Errorf("beacon %d of %s, %d is held: %w", b.N, b.Org, held.body.N, ErrOld)
 	}
-	v, err := envelope.Open[federation.Beacon](ctx, e, m.n.Ring.HeadSource())
+	v, err := envelope.Open[federation.Beacon](ctx, e, keys)
 	return v, sourceError(err)
 }
 
@@ -227,10 +241,8 @@ func (m *Member) elsewhere(ctx context.Context, n uint64) {
 	m.n.Log.WarnContext(ctx, "a peer holds a newer own beacon", "n", n)
 	m.mu.Lock()
 	m.recovery.elsewhere = true
-	m.recovery.grow()
-	m.changed()
+	m.cause()
 	m.mu.Unlock()
-	m.n.Rec.Pause(pauseShown)
 	m.cfg.Again()
 }
 

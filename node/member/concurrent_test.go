@@ -5,8 +5,10 @@ import (
 	"sync"
 	"testing"
 
+	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/federation"
+	"trustnode/node/recorder"
 )
 
 // TestManyCallers: agents, beacons, projections and states asked for at once leave one
@@ -73,6 +75,33 @@ func TestManyCallers(t *testing.T) {
 	for _, a := range list {
 		if a.Index == 0 {
 			t.Errorf("%s has no index", a.Name)
+		}
+	}
+}
+
+// TestAPauseEndsWithItsCause: peers show numbers above ours and confirm ours in any order.
+// When all have confirmed, the own log goes on: a pause never outlives what it was for.
+func TestAPauseEndsWithItsCause(t *testing.T) {
+	acme, vendor, arbiter := federated(t, newDial())
+	ctx := t.Context()
+	say := func(from did.DID, a federation.AboutYou) {
+		if err := acme.Shown(ctx, from, a); err != nil {
+			t.Error(err)
+		}
+	}
+	for i := range 400 {
+		var all sync.WaitGroup
+		for _, d := range []did.DID{vendor.did, arbiter.did} {
+			all.Go(func() { say(d, federation.AboutYou{LogSize: 1 << 20}); say(d, federation.AboutYou{}) })
+			all.Go(func() { say(d, federation.AboutYou{}) })
+		}
+		all.Wait()
+		for range 2 {
+			say(vendor.did, federation.AboutYou{})
+			say(arbiter.did, federation.AboutYou{})
+		}
+		if s, why := acme.node.Rec.State(); s != recorder.Open {
+			t.Fatalf("round %d: the own log is %s: %s", i, s, why)
 		}
 	}
 }

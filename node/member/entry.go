@@ -115,6 +115,9 @@ func (m *Member) newEntry(ctx context.Context, a Authority, reason string, taint
 	if err := m.alive(ctx); err != nil {
 		return entryRow{}, nil, err
 	}
+	if err := self.Behind(ctx, m.n.Ring, m.n.Org); err != nil {
+		return entryRow{}, nil, err
+	}
 	if state, reasons, may := m.State(at); !may.OwnLog {
 		return entryRow{}, nil, m.notNow(state, reasons, "no entry of the DID log is signed")
 	}
@@ -247,6 +250,9 @@ func (m *Member) changeable(ctx context.Context) (didwebvh.History, error) {
 	if m.n.Org.Method() != didwebvh.Method {
 		return didwebvh.History{}, fault.New(fault.Invalid, "method", "a did:%s identity has no history to change", m.n.Org.Method())
 	}
+	if err := self.Behind(ctx, m.n.Ring, m.n.Org); err != nil {
+		return didwebvh.History{}, err
+	}
 	if _, err := m.n.Ring.Document(ctx, m.n.Org); err != nil {
 		return didwebvh.History{}, refusal(err)
 	}
@@ -371,7 +377,7 @@ func (m *Member) PushEntry(ctx context.Context) error {
 	}
 	defer leave()
 	row, ok, err := m.underWay(ctx)
-	if err != nil || !ok || row.step() == stepBuilt {
+	if err != nil || !ok || row.step() == stepBuilt || self.Behind(ctx, m.n.Ring, m.n.Org) != nil {
 		return err
 	}
 	_, _, err = m.advance(ctx, row, nil)

@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,6 +53,9 @@ func (m *Member) isPinned(ctx context.Context, row entryRow) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if _, held := h.ByID(row.Version); held {
+		return true, nil // an older state came back, and forgot how far it was
+	}
 	_, version, ok := m.cfg.Pins.Highest(pins.KindEntry, h.SCID())
 	return ok && version == row.Version, nil
 }
@@ -81,12 +85,22 @@ func (m *Member) activate(ctx context.Context, row entryRow) (entryRow, error) {
 	}
 	m.own.Lock()
 	defer m.own.Unlock()
-	err := row.offer(ctx, m.n.Ring, m.n.Org)
+	h, err := m.n.Ring.History(ctx, m.n.Org)
+	if err != nil {
+		return row, err
+	}
+	if _, held := h.ByID(row.Version); !held { // else an older state came back
+		err = row.offer(ctx, m.n.Ring, m.n.Org)
+	}
 	if errors.Is(err, keyring.ErrFrozen) {
 		m.proven(ctx)
 	}
 	if err != nil {
 		return row, err
+	}
+	if r, ok, err := m.announced(ctx, row.Version); err != nil || ok {
+		row.Event = r.id
+		return row, cmp.Or(err, m.keepEntry(ctx, row))
 	}
 	return m.announce(ctx, row)
 }

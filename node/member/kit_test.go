@@ -142,7 +142,7 @@ func (o *org) start() {
 	}
 	o.events = events
 	cfg := Config{Pins: o.pins, HostKey: host, Listen: []string{"/ip4/127.0.0.1/tcp/8601"}, Software: "trustnode/test",
-		Mono: o.clock.Mono, Size: o.size, NewKey: o.keys.Generate, DropKey: o.keys.Delete, Witness: o.witnessSigner, Endorse: o.endorse}
+		Mono: o.clock.Mono, Size: o.size, NewKey: o.keys.Generate, DropKey: o.keys.Delete, Holds: func(ctx context.Context, k did.PublicKey) bool { _, err := o.keys.Signer(ctx, k); return err == nil }, Witness: o.witnessSigner, Endorse: o.endorse}
 	if o.tweak != nil {
 		o.tweak(&cfg)
 	}

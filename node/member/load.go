@@ -10,6 +10,8 @@ import (
 	"trustnode/did/pins"
 	"trustnode/federation"
 	"trustnode/federation/charter"
+	"trustnode/node/fault"
+	"trustnode/node/self"
 	"trustnode/node/store"
 )
 
@@ -126,7 +128,7 @@ func (m *Member) walk(ctx context.Context, s stored) (charter.Chain, error) {
 		}
 		accepted[e.ID()] = true
 	}
-	res, err := charter.Apply(ctx, charter.Chain{}, s.file, charter.NewRing(m.n.Ring, positions{m, s.head.Federation, accepted}), at)
+	res, err := charter.Apply(ctx, charter.Chain{}, s.file, charter.NewPast(m.n.Ring, positions{m, s.head.Federation, accepted}), at)
 	if err != nil {
 		return charter.Chain{}, err
 	}
@@ -159,6 +161,18 @@ func (m *Member) behind() bool {
 	}
 	s, _, ok := m.cfg.Pins.Highest(pins.KindHead, m.chain.Federation().String())
 	return ok && s.N > m.chain.Head().Seq
+}
+
+// lacking refuses while something is missing here that the pins name: entries of the own DID
+// log, or a charter. The caller holds mu.
+func (m *Member) lacking() error {
+	if err := self.Behind(context.Background(), m.n.Ring, m.n.Org); err != nil {
+		return err
+	}
+	if m.behind() {
+		return fault.New(fault.Refused, reasonRecovering, "a newer charter was in force here before").WithHint("apply the newest charter file: trustnode fed apply")
+	}
+	return nil
 }
 
 // positions answers from the logs held here what charters need of them.

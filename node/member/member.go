@@ -34,6 +34,8 @@ type Config struct {
 	// DropKey deletes one that was made for nothing.
 	NewKey  func(ctx context.Context) (envelope.Signer, error)
 	DropKey func(ctx context.Context, pub did.PublicKey) error
+	// Holds reports whether the private key of one is in that store.
+	Holds func(ctx context.Context, pub did.PublicKey) bool
 	// Witness is the signer of a witness key of this organization, self.ErrNoKey for a
 	// key that is not one.
 	Witness func(ctx context.Context, pub did.PublicKey) (envelope.Signer, error)
@@ -102,7 +104,7 @@ func New(ctx context.Context, n *self.Node, cfg Config) (*Member, error) {
 	if n.Rec == nil || n.Ring == nil || n.Lib == nil || n.Clock == nil || n.Signers == nil || n.DB == nil || n.Log == nil {
 		return nil, errors.New("member: the node is not complete")
 	}
-	if cfg.Pins == nil || cfg.HostKey == nil || cfg.Mono == nil || cfg.Size == nil || cfg.NewKey == nil || cfg.DropKey == nil || cfg.Witness == nil {
+	if cfg.Pins == nil || cfg.HostKey == nil || cfg.Mono == nil || cfg.Size == nil || cfg.NewKey == nil || cfg.DropKey == nil || cfg.Holds == nil || cfg.Witness == nil {
 		return nil, errors.New("member: a required field of the configuration is missing")
 	}
 	if cfg.Software == "" || len(cfg.Software) > federation.MaxSoftware {
@@ -131,6 +133,10 @@ func New(ctx context.Context, n *self.Node, cfg Config) (*Member, error) {
 	if len(m.others()) > 0 {
 		m.recovery.start = true
 		n.Rec.Pause(pauseStart)
+	}
+	if behind := self.Behind(ctx, n.Ring, n.Org); behind != nil {
+		n.Rec.Pause(behind.Error())
+		return m, nil
 	}
 	if err := m.finishEntry(ctx); err != nil {
 		return nil, err

@@ -2,20 +2,109 @@ package member
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
 	"trustnode/attestation"
 	"trustnode/did"
+	"trustnode/did/didwebvh"
 	"trustnode/did/envelope"
 	"trustnode/did/pins"
 	"trustnode/node/recorder"
+	"trustnode/node/self"
+	"trustnode/node/store"
 )
 
 // rotation is one key.rotated of a log that counts.
 type rotation struct {
+	id    envelope.ID
 	index uint64
 	data  attestation.KeyRotated
+}
+
+// announced finds the event that announces an own version; false for none that counts.
+func (m *Member) announced(ctx context.Context, version string) (rotation, bool, error) {
+	list, err := m.rotations(ctx, m.n.Org)
+	i := slices.IndexFunc(list, func(r rotation) bool { return r.data.DidVersion == version })
+	if err != nil || i < 0 {
+		return rotation{}, false, err
+	}
+	return list[i], true, nil
+}
+
+// unannounced lists own versions that the own log does not announce and no entry under way
+// will. There are some where an older state came back, and either the log is not whole yet or
+// their key.rotated had reached nobody.
+func (m *Member) unannounced(ctx context.Context) ([]string, error) {
+	v, err := m.n.Ring.Head(ctx, m.n.Org)
+	if err != nil || v.DID.Method() != didwebvh.Method || v.State == did.Frozen || v.Number == 1 {
+		return nil, err
+	}
+	row, _, err := m.underWay(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := m.n.Ring.Versions(ctx, m.n.Org)
+	if err != nil {
+		return nil, err
+	}
+	list, err := m.rotations(ctx, m.n.Org)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, v := range all[1:] {
+		told := slices.ContainsFunc(list, func(r rotation) bool { return r.data.DidVersion == v.ID })
+		if !told && v.ID != row.Version {
+			out = append(out, v.ID)
+		}
+	}
+	return out, nil
+}
+
+// announceMissed announces what is unannounced once the own log is whole. What such an entry
+// was for is not known any more; of the reasons that need no index, the strictest stands for it.
+func (m *Member) announceMissed(ctx context.Context) error {
+	leave, err := m.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	m.own.Lock()
+	defer m.own.Unlock()
+	missed, err := m.unannounced(ctx)
+	for _, version := range missed {
+		if err := m.announceLate(ctx, version); err != nil {
+			return fmt.Errorf("DID log entry %s is not announced: %w", version, err)
+		}
+		m.n.Log.WarnContext(ctx, "an entry of the own DID log was not announced, and is now", "version", version)
+	}
+	return err
+}
+
+// announceLate drafts the key.rotated of one version, under a key that it lists.
+func (m *Member) announceLate(ctx context.Context, version string) error {
+	data, err := m.rotationOf(ctx, entryRow{Version: version, Reason: "lost"})
+	if err != nil {
+		return err
+	}
+	keys, err := recorder.RingOf(m.n.Ring).Keys(ctx, m.n.Org, version)
+	if err != nil {
+		return err
+	}
+	kids := slices.Sorted(maps.Keys(keys))
+	held := slices.IndexFunc(kids, func(kid string) bool { return m.cfg.Holds(ctx, keys[kid]) })
+	if held < 0 {
+		return self.ErrNoKey
+	}
+	return m.n.DB.Update(ctx, func(tx store.Tx) error {
+		if err := m.n.Rec.SetKey(tx, kids[held]); err != nil {
+			return err
+		}
+		_, err := m.n.Rec.Event(tx, attestation.Draft{Type: "key.rotated", Subject: m.n.Org.String(), Data: data})
+		return err
+	})
 }
 
 // rotations lists the key.rotated events of a log that count, in order.
@@ -29,7 +118,7 @@ func (m *Member) rotations(ctx context.Context, d did.DID) ([]rotation, error) {
 		if err := f.Event.Body().Decode(&r); err != nil {
 			return nil, err
 		}
-		out = append(out, rotation{f.Index, r})
+		out = append(out, rotation{f.Event.ID(), f.Index, r})
 	}
 	return out, nil
 }

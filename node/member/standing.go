@@ -122,6 +122,11 @@ func newRecovery() recovery {
 	return recovery{shown: map[did.DID]federation.AboutYou{}, clear: map[did.DID]bool{}}
 }
 
+// open tells whether a cause is left; one that came since may have been dealt with since too.
+func (r *recovery) open() bool {
+	return r.start || len(r.shown) > 0 || r.elsewhere || r.behind
+}
+
 // grow notes that a cause came: whoever confirmed before knew less.
 func (r *recovery) grow() {
 	r.grows++
@@ -139,12 +144,13 @@ func (m *Member) causes() []federation.Cause {
 	if m.recovery.start {
 		out = append(out, federation.CauseStart)
 	}
-	if len(m.recovery.shown) > 0 || m.recovery.elsewhere {
+	state, why := m.n.Rec.State()
+	// Whoever showed it may have taken it back; the log waits until it is resumed.
+	if len(m.recovery.shown) > 0 || m.recovery.elsewhere || state == recorder.Recovering && why == pauseShown {
 		out = append(out, federation.CauseShown)
 	}
-	state, why := m.n.Rec.State()
 	ours := why == pauseStart || why == pauseShown
-	if m.recovery.behind || m.behind() || state == recorder.Corrupt || state == recorder.Recovering && !ours {
+	if m.recovery.behind || m.lacking() != nil || state == recorder.Corrupt || state == recorder.Recovering && !ours {
 		out = append(out, federation.CauseBehind)
 	}
 	return out
@@ -191,12 +197,18 @@ func (m *Member) Shown(ctx context.Context, from did.DID, a federation.AboutYou)
 		m.n.Log.WarnContext(ctx, "a number of ours is above what is held", "peer", from.String(), "what", what)
 	}
 	m.recovery.shown[from] = a
-	m.recovery.grow()
-	m.changed()
+	m.cause()
 	m.mu.Unlock()
-	m.n.Rec.Pause(pauseShown)
 	m.cfg.Again()
 	return nil
+}
+
+// cause pauses the own log for a cause that has just been noted. The caller holds mu: a pause
+// that came after the resume for that cause would have no end.
+func (m *Member) cause() {
+	m.recovery.grow()
+	m.changed()
+	m.n.Rec.Pause(pauseShown)
 }
 
 // Confirmed says that a member has shown no number of ours above ours. When enough have,
@@ -221,23 +233,26 @@ func (m *Member) leave(ctx context.Context) error {
 		r, _ := m.chain.Head().Member(d)
 		return !r.Active() // its word no longer counts
 	})
-	causes, shown := m.causes(), maps.Clone(m.recovery.shown)
-	need := 1
-	if !slices.Equal(causes, []federation.Cause{federation.CauseStart}) {
-		need = max(1, int(m.chain.Head().Policy.FreshQuorum))
-	}
-	enough, seen := len(m.recovery.clear) >= need && !m.behind(), m.recovery.grows
+	causes, shown, seen := m.causes(), maps.Clone(m.recovery.shown), m.recovery.grows
+	voices, quorum, lacking := len(m.recovery.clear), int(m.chain.Head().Policy.FreshQuorum), m.lacking() != nil
 	m.mu.Unlock()
-	if len(causes) == 0 || !enough {
+	if len(causes) == 0 || voices == 0 || lacking {
 		return nil
+	}
+	if err := m.n.Rec.Recheck(ctx, m.n.Org); err != nil {
+		return err
+	}
+	started := slices.Equal(causes, []federation.Cause{federation.CauseStart})
+	missed, err := m.unannounced(ctx)
+	if err != nil || (!started || len(missed) > 0) && voices < quorum {
+		return err
 	}
 	for _, a := range shown {
 		if m.above(a) != "" {
 			return nil
 		}
 	}
-	err := m.resume(ctx, seen)
-	if errors.Is(err, recorder.ErrUnconfirmed) {
+	if err = m.resume(ctx, seen); errors.Is(err, recorder.ErrUnconfirmed) {
 		m.n.Log.WarnContext(ctx, "the own log does not go on", "error", err)
 		return nil
 	}
@@ -249,6 +264,9 @@ func (m *Member) leave(ctx context.Context) error {
 func (m *Member) resume(ctx context.Context, seen uint64) error {
 	// What the own log says of own agents is known before anything is lent again: a state put
 	// back from a copy may hold one live that was revoked since.
+	if err := m.n.Rec.Recheck(ctx, m.n.Org); err != nil {
+		return err
+	}
 	if err := m.projectOwn(ctx); err != nil {
 		return err
 	}
@@ -256,17 +274,24 @@ func (m *Member) resume(ctx context.Context, seen uint64) error {
 		return err
 	}
 	err := m.n.Rec.Resume(ctx)
+	if err == nil {
+		if why := m.announceMissed(ctx); why != nil {
+			m.n.Log.WarnContext(ctx, "nothing is signed", "error", why)
+		}
+	}
 	m.mu.Lock()
-	again := err == nil && m.recovery.grows != seen
+	again := err == nil && m.recovery.grows != seen && m.recovery.open()
 	if m.recovery.behind = errors.Is(err, recorder.ErrUnconfirmed); err == nil && !again {
+		grows := m.recovery.grows
 		m.recovery = newRecovery()
+		m.recovery.grows = grows // two that leave at once do not take a later cause for this one
+	}
+	if again {
+		m.n.Rec.Pause(pauseShown)
 	}
 	m.changed()
 	m.mu.Unlock()
-	switch {
-	case again:
-		m.n.Rec.Pause(pauseShown)
-	case err == nil:
+	if err == nil && !again {
 		m.cfg.Resumed()
 	}
 	return err

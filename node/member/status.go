@@ -8,6 +8,7 @@ import (
 
 	"trustnode/federation"
 	"trustnode/federation/charter"
+	"trustnode/node/self"
 )
 
 // Status tells of the node's place in its federation.
@@ -63,7 +64,7 @@ func (m *Member) word(r federation.Reason) string {
 	case federation.Alone:
 		return "in no federation yet: trustnode fed create makes one, trustnode fed join-request asks for a place in one"
 	case federation.Recovering:
-		return recoveringWord(federation.Cause(r.Why))
+		return m.recoveringWord(federation.Cause(r.Why))
 	case federation.Expelled, federation.Left, federation.Replaced, federation.Suspended:
 		if r.Why == federation.WhyNotListed {
 			return fmt.Sprintf("charter %d does not list this organization", h.Seq)
@@ -99,12 +100,15 @@ func (m *Member) forkWord() string {
 	return fmt.Sprintf("two entries %d of our DID log are signed, %s and %s, so a next update key is in other hands or was used twice; %s", f.Number, f.Held, f.Offered, rest)
 }
 
-func recoveringWord(c federation.Cause) string {
+func (m *Member) recoveringWord(c federation.Cause) string {
 	switch c {
 	case federation.CauseStart:
 		return "waiting for 1 more peer to confirm our last head; nothing is signed until then"
 	case federation.CauseShown:
 		return "a peer holds a number of ours above what is here; nothing is signed until that is synced back"
+	}
+	if behind := self.Behind(context.Background(), m.n.Ring, m.n.Org); behind != nil {
+		return behind.Error() + "; peers bring what is missing, or restore a newer backup"
 	}
 	return "the data are older than what this node has signed: peers bring the missing part, or restore a newer backup"
 }

@@ -119,6 +119,7 @@ type Recorder struct {
 	keys    map[did.DID]history.Keys
 	cosigns map[did.DID]uint64 // size each witness is known to hold
 	opened  openedCache
+	muted   muted
 
 	turns sync.Mutex // held through a turn of Run, and by Resume
 	seq   sequencer  // guarded by turns
@@ -169,6 +170,19 @@ func New(ctx context.Context, cfg Config) (*Recorder, error) {
 
 // begin writes what drafting reads, where it is missing.
 func (r *Recorder) begin(ctx context.Context) error {
+	if err := r.raise(ctx); err != nil {
+		return err
+	}
+	if err := r.recall(ctx); err != nil {
+		return err
+	}
+	begun, err := r.begun(ctx)
+	if err != nil {
+		return err
+	}
+	if begun {
+		return r.mute(ctx)
+	}
 	_, kid, err := r.cfg.Signer(ctx)
 	if err != nil {
 		return fmt.Errorf("signer of %s: %w", r.cfg.Org, err)
@@ -177,19 +191,26 @@ func (r *Recorder) begin(ctx context.Context) error {
 	if err != nil || len(known) == 0 {
 		return fmt.Errorf("own DID document of %s is not held: %v", r.cfg.Org, err)
 	}
-	if err := r.raise(ctx); err != nil {
-		return err
-	}
-	if err := r.recall(ctx); err != nil {
-		return err
-	}
 	version := known[len(known)-1]
 	return r.cfg.State.Update(ctx, func(tx store.Tx) error {
-		if err := setMissing(tx, keyCurrent, []byte(kid)); err != nil {
+		return errors.Join(tx.Set(keyCurrent, []byte(kid)), tx.Set(keyOpened, []byte(kid+"\n"+version)))
+	})
+}
+
+// begun reports whether a process before this one began: what drafting reads is then there
+// even where no key signs now.
+func (r *Recorder) begun(ctx context.Context) (bool, error) {
+	err := r.cfg.State.View(ctx, func(s store.Reader) error {
+		if _, err := s.Get(keyCurrent); err != nil {
 			return err
 		}
-		return setMissing(tx, keyOpened, []byte(kid+"\n"+version))
+		_, err := s.Get(keyOpened)
+		return err
 	})
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // recall enters Recovering again where a process before this one had to.
@@ -204,14 +225,6 @@ func (r *Recorder) recall(ctx context.Context) error {
 		}
 		return err
 	})
-}
-
-func setMissing(tx store.Tx, k, v []byte) error {
-	_, err := tx.Get(k)
-	if errors.Is(err, store.ErrNotFound) {
-		return tx.Set(k, v)
-	}
-	return err
 }
 
 // State returns the state of the own log, and why it is not Open.

@@ -38,6 +38,12 @@ func (r *Recorder) Keys(ctx context.Context, d did.DID) (history.Keys, error) {
 	return k, nil
 }
 
+func (r *Recorder) forgetKeys(d did.DID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.keys, d)
+}
+
 func (r *Recorder) setKeys(d did.DID, k history.Keys) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -48,7 +48,8 @@ func itemKey(n uint64) []byte { return binary.BigEndian.AppendUint64(bytes.Clone
 // state database and returns its id, which is final if the transaction
 // commits. Org, kid, time and nonce are fixed here, and the attached body is
 // kept as an object. Errors: attestation.ErrUnknownType, ErrTooLarge and
-// ErrBacklog, and what is wrong with the draft.
+// ErrBacklog, what is wrong with the draft, and that of the signer while no key signs for
+// the organization.
 func (r *Recorder) Event(tx store.Tx, d attestation.Draft) (envelope.ID, error) {
 	rule, ok := attestation.RuleOf(d.Type)
 	if !ok || rule.Has(attestation.Sequencer) {
@@ -58,11 +59,11 @@ func (r *Recorder) Event(tx store.Tx, d attestation.Draft) (envelope.ID, error) 
 	if err != nil {
 		return envelope.ID{}, err
 	}
-	kid, err := tx.Get(keyCurrent)
+	kid, err := r.current(tx)
 	if err != nil {
-		return envelope.ID{}, fmt.Errorf("key/current: %w", err)
+		return envelope.ID{}, err
 	}
-	body, err := r.compose(rule, d, at, string(kid))
+	body, err := r.compose(rule, d, at, kid)
 	if err != nil {
 		return envelope.ID{}, err
 	}
@@ -155,9 +156,7 @@ func setLast(tx store.Tx, n uint64, at envelope.Time) error {
 }
 
 func (r *Recorder) enqueue(tx store.Tx, n uint64, at envelope.Time, kind byte, body []byte) error {
-	b := binary.BigEndian.AppendUint64(nil, uint64(at.Unix()))
-	b = append(append(b, kind), body...)
-	if err := tx.Set(itemKey(n), b); err != nil {
+	if err := tx.Set(itemKey(n), encodeItem(at, kind, body)); err != nil {
 		return err
 	}
 	if err := setLast(tx, n, at); err != nil {
@@ -171,6 +170,11 @@ func (r *Recorder) enqueue(tx store.Tx, n uint64, at envelope.Time, kind byte, b
 	}
 	r.signal()
 	return nil
+}
+
+func encodeItem(at envelope.Time, kind byte, body []byte) []byte {
+	b := binary.BigEndian.AppendUint64(nil, uint64(at.Unix()))
+	return append(append(b, kind), body...)
 }
 
 func decodeItem(n uint64, b []byte) (item, error) {

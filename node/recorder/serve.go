@@ -114,6 +114,9 @@ func (r *Recorder) Resume(ctx context.Context) error {
 	} else if s == Open {
 		return nil
 	}
+	if err := r.adopt(ctx); err != nil {
+		return err
+	}
 	if err := r.confirm(ctx); err != nil {
 		return err
 	}

@@ -67,6 +67,17 @@ func (n *Node) Ended(ctx context.Context, org did.DID) error {
 		WithHint("that is final; what was lent before stays provable")
 }
 
+// Behind refuses, as recovering, while the state lies below the pin of an organization's own
+// DID, as after an old backup was put back: nothing is signed before peers have given back
+// what is missing. It is nil elsewhere.
+func Behind(ctx context.Context, ring *keyring.Ring, org did.DID) error {
+	var b *keyring.Below
+	if _, err := ring.Head(ctx, org); !errors.As(err, &b) {
+		return nil
+	}
+	return fault.New(fault.Refused, b.FaultReason(), "state has entry %d of our DID, pins name %d; signing is off", b.Held, b.Number).WithHint("%s", b.FaultHint())
+}
+
 // Signers hands out signers by whom they speak for. It is safe for concurrent use.
 type Signers interface {
 	// Issuer is the organization's signer and the kid of its key.
