@@ -127,9 +127,7 @@ func (x trio) goesOn() {
 	x.acme.must(http.MethodPost, "/api/v1/agents", httpapi.AgentAdd{Name: "after", Can: []string{"lend"}, Project: "shelf"}, nil)
 	x.remember("it prefers mail")
 	loan := x.lend(3)
-	if _, err := x.read(loan.ID); err != nil {
-		t.Fatal(err)
-	}
+	soon(t, "a read of the loan", func() bool { _, err := x.read(loan.ID); return err == nil })
 	x.acme.rotate()
 	head := x.acme.state(acme).ID
 	for _, s := range []*seat{x.vendor, x.arbiter} {
@@ -178,4 +176,37 @@ func TestAloneAStateBehindItsPinsSignsNothing(t *testing.T) {
 	if !isRecovering(err) {
 		t.Errorf("an agent is issued: %v", err)
 	}
+}
+
+// TestAnEntryThatWasNeverAnnouncedIs: acme rotates while nobody hears it, its DID log gets to
+// the others from its host, and then its disk dies with the key.rotated. An older copy fetches
+// the entry, announces it under the key it still has, and goes on.
+func TestAnEntryThatWasNeverAnnouncedIs(t *testing.T) {
+	x := newTrio(t)
+	acme := x.acme.cfg.Org
+	others := []*seat{x.vendor, x.arbiter}
+	x.acme.stop()
+	restore := x.acme.keep(stateDir, auditDir, pinsFile)
+	x.acme.start()
+	x.acme.waitFresh()
+	for _, s := range others {
+		s.stop()
+	}
+	x.acme.rotate()
+	h, err := x.acme.node.self.Ring.History(t.Context(), acme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.acme.stop()
+	restore()
+	for _, s := range others {
+		s.offlineOffer(acme, h.After(1))
+		s.start()
+	}
+	x.acme.start()
+	x.acme.waitFresh()
+	if v := x.acme.state(acme); v.ID != h.Head().ID {
+		t.Errorf("acme is at %s, want %s", v.ID, h.Head().ID)
+	}
+	x.goesOn()
 }

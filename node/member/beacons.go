@@ -217,6 +217,11 @@ func (m *Member) ownBeacon(ctx context.Context, e envelope.Envelope, b federatio
 	defer m.own.Unlock()
 	chain, _ := m.Charter()
 	above := b.N > m.pinned(pins.KindBeacon, chain.Federation().String())
+	if above {
+		if err := m.noteAged(ctx); err != nil {
+			return err
+		}
+	}
 	err := m.cfg.Pins.Put(ctx, beaconSlot(chain, b.N), e.ID().String())
 	var taken *pins.Taken
 	var below *pins.Below

@@ -277,6 +277,20 @@ func (m *Member) renewBinding(ctx context.Context, at time.Time) error {
 	return err
 }
 
+// rebind renews the own binding where the key that signed it has gone meanwhile: under that
+// no peer knows this node any more.
+func (m *Member) rebind(ctx context.Context) {
+	at, err := m.now()
+	m.own.Lock()
+	if err == nil {
+		err = m.renewBinding(ctx, at)
+	}
+	m.own.Unlock()
+	if err != nil {
+		m.n.Log.WarnContext(ctx, "the own binding was not renewed; that is tried again each hour", "error", err)
+	}
+}
+
 // bind returns an own binding for a federation: the held one if it is good for a while,
 // else a new one, durable with its serial before it is returned. The caller holds own.
 func (m *Member) bind(ctx context.Context, fed envelope.ID, generation uint64, at time.Time) (envelope.Envelope, error) {

@@ -263,14 +263,15 @@ func (e *Witnessed) Error() string {
 // and an ended organization witnesses nothing; not_found where the line does not follow
 // what is held, conflict where another entry of that number was witnessed.
 func (m *Member) WitnessEntry(ctx context.Context, d did.DID, line []byte) ([]byte, error) {
-	return m.counted(m.witnessEntry(ctx, d, line, ""))
+	return m.counted(m.witnessEntry(ctx, d, line, false))
 }
 
 // WitnessByHand is WitnessEntry at the request of the own operator, who brought the line in
 // a file. That word does for the peer that has to confirm a node after its start, since none
-// may be in reach; a node that peers have shown to be behind witnesses nothing for it either.
+// may be in reach, and for what a node that was put back from a copy cannot know; a node that
+// peers have shown to be behind witnesses nothing for it either.
 func (m *Member) WitnessByHand(ctx context.Context, d did.DID, line []byte) ([]byte, error) {
-	return m.counted(m.witnessEntry(ctx, d, line, federation.CauseStart))
+	return m.counted(m.witnessEntry(ctx, d, line, true))
 }
 
 // counted counts a refusal.
@@ -291,13 +292,13 @@ func (m *Member) Refused() map[string]uint64 {
 	return maps.Clone(m.refused)
 }
 
-// witnessEntry witnesses a line, for one cause of recovering too.
-func (m *Member) witnessEntry(ctx context.Context, d did.DID, line []byte, waived federation.Cause) ([]byte, error) {
+// witnessEntry witnesses a line.
+func (m *Member) witnessEntry(ctx context.Context, d did.DID, line []byte, byHand bool) ([]byte, error) {
 	at, err := m.now()
 	if err != nil {
 		return nil, err
 	}
-	if err := m.mayWitness(at, waived); err != nil {
+	if err := m.mayWitness(at, byHand); err != nil {
 		return nil, err
 	}
 	h, err := m.n.Ring.History(ctx, d)
@@ -318,6 +319,11 @@ func (m *Member) witnessEntry(ctx context.Context, d did.DID, line []byte, waive
 	if err != nil {
 		return nil, err
 	}
+	if !byHand {
+		if err := m.abstains(ctx, d, h, v.Number); err != nil {
+			return nil, err
+		}
+	}
 	slot := pins.Slot{Kind: pins.KindWitness, Key: h.SCID(), N: uint64(v.Number)}
 	if err := m.cfg.Pins.Put(ctx, slot, v.ID); err != nil {
 		return nil, m.witnessed(ctx, d, err)
@@ -326,10 +332,10 @@ func (m *Member) witnessEntry(ctx context.Context, d did.DID, line []byte, waive
 }
 
 // mayWitness refuses while this node signs nothing of its own, and says for which reason.
-func (m *Member) mayWitness(at time.Time, waived federation.Cause) error {
+func (m *Member) mayWitness(at time.Time, byHand bool) error {
 	_, reasons, _ := m.State(at)
 	reasons = slices.DeleteFunc(reasons, func(r federation.Reason) bool {
-		return federation.Allow([]federation.Reason{r}).OwnLog || r.State == federation.Recovering && r.Why == string(waived)
+		return federation.Allow([]federation.Reason{r}).OwnLog || byHand && r.State == federation.Recovering && r.Why == string(federation.CauseStart)
 	})
 	if len(reasons) == 0 {
 		return nil

@@ -49,18 +49,38 @@ func (m *Member) unannounced(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := m.rotations(ctx, m.n.Org)
+	told, err := m.told(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
 	for _, v := range all[1:] {
-		told := slices.ContainsFunc(list, func(r rotation) bool { return r.data.DidVersion == v.ID })
-		if !told && v.ID != row.Version {
+		if !told[v.ID] && v.ID != row.Version {
 			out = append(out, v.ID)
 		}
 	}
 	return out, nil
+}
+
+// told are the own versions that a key.rotated names which counts, or waits to be logged.
+func (m *Member) told(ctx context.Context) (map[string]bool, error) {
+	waiting, err := m.n.Rec.Drafted(ctx, "key.rotated") // first: it leaves there for the log
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]bool{}
+	for _, ev := range waiting {
+		var data attestation.KeyRotated
+		if err := ev.Decode(&data); err != nil {
+			return nil, err
+		}
+		out[data.DidVersion] = true
+	}
+	list, err := m.rotations(ctx, m.n.Org)
+	for _, r := range list {
+		out[r.data.DidVersion] = true
+	}
+	return out, err
 }
 
 // announceMissed announces what is unannounced once the own log is whole. What such an entry

@@ -26,6 +26,8 @@ const (
 	keyCursor  = "pc/"        // pc/<org>: cursorRow of the projection
 	keyEntry   = "rot"        // entryRow: an entry of the own DID log under way
 	keyFork    = "fork/"      // fork/<did>: forkRow
+	keyAged    = "aged"       // agedRow: the pins are older than what was signed
+	keyAbstain = "abst/"      // abst/<scid>: abstainRow
 )
 
 // headRow says which charter is in force.

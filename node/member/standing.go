@@ -192,6 +192,11 @@ func (m *Member) Shown(ctx context.Context, from did.DID, a federation.AboutYou)
 	if what == "" {
 		return m.Confirmed(ctx, from)
 	}
+	if m.aged(a) {
+		if err := m.noteAged(ctx); err != nil {
+			return err
+		}
+	}
 	m.mu.Lock()
 	if _, again := m.recovery.shown[from]; !again {
 		m.n.Log.WarnContext(ctx, "a number of ours is above what is held", "peer", from.String(), "what", what)
@@ -273,6 +278,9 @@ func (m *Member) resume(ctx context.Context, seen uint64) error {
 	if err := m.cfg.Resuming(ctx); err != nil {
 		return err
 	}
+	if err := m.abstain(ctx); err != nil {
+		return err
+	}
 	err := m.n.Rec.Resume(ctx)
 	if err == nil {
 		if why := m.announceMissed(ctx); why != nil {
@@ -292,6 +300,7 @@ func (m *Member) resume(ctx context.Context, seen uint64) error {
 	m.changed()
 	m.mu.Unlock()
 	if err == nil && !again {
+		m.rebind(ctx)
 		m.cfg.Resumed()
 	}
 	return err

@@ -194,6 +194,30 @@ func decodeItem(n uint64, b []byte) (item, error) {
 	return item{}, fmt.Errorf("%w: outbox item %d of kind %d", store.ErrCorrupt, n, it.kind)
 }
 
+// Drafted lists the events of one type that are drafted and not in the log yet.
+func (r *Recorder) Drafted(ctx context.Context, t attestation.Type) ([]attestation.Event, error) {
+	mark, err := r.cfg.Events.Mark(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []attestation.Event
+	var bad error
+	err = r.cfg.State.View(ctx, func(s store.Reader) error {
+		return s.Scan(keyItem, itemKey(mark), func(k, v []byte) bool {
+			var it item
+			if it, bad = decodeItem(itemNumber(k), v); bad != nil || it.kind != itemEvent {
+				return bad == nil
+			}
+			var ev attestation.Event
+			if ev, bad = envelope.Decode[attestation.Event](envelope.Envelope{Type: attestation.TypeEvent, Body: it.body}); ev.Type == t {
+				out = append(out, ev)
+			}
+			return bad == nil
+		})
+	})
+	return out, errors.Join(err, bad)
+}
+
 // compose returns the body of the event that a draft becomes.
 func (r *Recorder) compose(rule attestation.Rule, d attestation.Draft, at envelope.Time, kid string) ([]byte, error) {
 	var data any = attestation.Empty{}
