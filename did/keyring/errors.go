@@ -102,7 +102,7 @@ type Below struct {
 
 // Error says where state and pins stand, and the cause.
 func (e *Below) Error() string {
-	s := fmt.Sprintf("state has entry %d of %s, pins name %d", e.Held, e.DID, e.Number)
+	s := fmt.Sprintf("recovering: state has entry %d of %s, pins name %d", e.Held, e.DID, e.Number)
 	if e.Cause != nil {
 		s += fmt.Sprintf(" (%v)", e.Cause)
 	}

@@ -224,7 +224,7 @@ func (n *Node) load(ctx context.Context, ring *keyring.Ring) error {
 		return n.lost(own)
 	}
 	if own := self.Behind(ctx, ring, n.cfg.Org); own != nil {
-		n.log.Warn("recovering", "why", own)
+		n.log.Warn(fault.From(own).Detail)
 	}
 	n.log.Warn("what lies below its pin is not trusted until it is synced", "err", err)
 	return nil

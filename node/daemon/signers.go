@@ -106,6 +106,9 @@ func (s *signers) holds(ctx context.Context, k did.PublicKey) bool {
 // node's store.
 func (s *signers) holdsAny(ctx context.Context) (bool, error) {
 	all, err := s.ring.Versions(ctx, s.org)
+	if errors.Is(err, keyring.ErrMethod) {
+		return false, nil // a did:key has the one
+	}
 	if err != nil {
 		return false, err
 	}

@@ -12,6 +12,7 @@ import (
 	"trustnode/did/envelope"
 	"trustnode/node/fault"
 	"trustnode/node/member"
+	"trustnode/node/self"
 	"trustnode/node/verifier"
 )
 
@@ -265,7 +266,10 @@ func (s *server) changes(ctx context.Context, d did.DID, line []byte) []string {
 
 func (s *server) pendingEntry(ctx context.Context) (EntryState, error) {
 	var out EntryState
-	var err error
+	err := self.Behind(ctx, s.Node.Ring, s.Node.Org)
+	if err != nil {
+		return EntryState{}, err
+	}
 	if out.Place, out.Apart, err = s.Custody.UpdatePlace(); err != nil {
 		return EntryState{}, err
 	}

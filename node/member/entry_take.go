@@ -49,6 +49,9 @@ func (m *Member) commitEntry(ctx context.Context, row entryRow) (entryRow, error
 // isPinned reports whether the number of an entry is pinned to it: then no other of that
 // number will ever be signed here.
 func (m *Member) isPinned(ctx context.Context, row entryRow) (bool, error) {
+	if err := self.Behind(ctx, m.n.Ring, m.n.Org); err != nil {
+		return false, err
+	}
 	h, err := m.n.Ring.History(ctx, m.n.Org)
 	if err != nil {
 		return false, err

@@ -135,7 +135,7 @@ func New(ctx context.Context, n *self.Node, cfg Config) (*Member, error) {
 		n.Rec.Pause(pauseStart)
 	}
 	if behind := self.Behind(ctx, n.Ring, n.Org); behind != nil {
-		n.Rec.Pause(behind.Error())
+		n.Rec.Pause(fault.From(behind).Detail)
 		return m, nil
 	}
 	if err := m.finishEntry(ctx); err != nil {

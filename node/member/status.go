@@ -8,6 +8,7 @@ import (
 
 	"trustnode/federation"
 	"trustnode/federation/charter"
+	"trustnode/node/fault"
 	"trustnode/node/self"
 )
 
@@ -108,7 +109,8 @@ func (m *Member) recoveringWord(c federation.Cause) string {
 		return "a peer holds a number of ours above what is here; nothing is signed until that is synced back"
 	}
 	if behind := self.Behind(context.Background(), m.n.Ring, m.n.Org); behind != nil {
-		return behind.Error() + "; peers bring what is missing, or restore a newer backup"
+		d := fault.From(behind)
+		return d.Detail + ": " + d.Hint
 	}
 	return "the data are older than what this node has signed: peers bring the missing part, or restore a newer backup"
 }

@@ -75,7 +75,7 @@ func Behind(ctx context.Context, ring *keyring.Ring, org did.DID) error {
 	if _, err := ring.Head(ctx, org); !errors.As(err, &b) {
 		return nil
 	}
-	return fault.New(fault.Refused, b.FaultReason(), "state has entry %d of our DID, pins name %d; signing is off", b.Held, b.Number).WithHint("%s", b.FaultHint())
+	return fault.New(fault.Refused, b.FaultReason(), "recovering: state has entry %d of our DID, pins name %d; signing is off", b.Held, b.Number).WithHint("%s", b.FaultHint())
 }
 
 // Signers hands out signers by whom they speak for. It is safe for concurrent use.
