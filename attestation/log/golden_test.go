@@ -220,41 +220,6 @@ func TestAnOutsideToolTakesTheProof(t *testing.T) {
 	}
 }
 
-// TestGoldenBranch is another branch of the golden log: an index 2 with another
-// nonce, and the ranges that prove the fork.
-func TestGoldenBranch(t *testing.T) {
-	ours, other := leavesOf(goldenLog(t, 0xa2)), leavesOf(goldenLog(t, 0xaf))
-	if attlog.RootOf(other[:3]) == attlog.RootOf(ours[:3]) {
-		t.Error("two branches of one root")
-	}
-	left := attlog.NewRange(0)
-	for _, h := range ours[:3] {
-		if err := left.Append(h); err != nil {
-			t.Fatal(err)
-		}
-	}
-	right := attlog.NewRange(3)
-	if err := right.Append(ours[3]); err != nil {
-		t.Fatal(err)
-	}
-	if got := attestation.FormatHashes(left.Hashes()); got != "6YwnmJrtL8gTbhx0jq5xRU2feCm3Eb6G0Eye6SoV2ygXLavz6onQM4vDv2Rt_1OVhigxOZ5tg_8rbrZas6B5kA" {
-		t.Errorf("left %s", got)
-	}
-	if got := attestation.FormatHashes(right.Hashes()); got != "efOi9e1xgWNRFlgz5yJPlL7mRoW0Dl2dgHTZ_pYdnEs" {
-		t.Errorf("right %s", got)
-	}
-	alone, err := left.Root()
-	if err != nil || alone.String() != "zQmU8LucBfeHNvRydzsXn1Fbhq4r9MuKvuqbRjKy4UdSFMK" {
-		t.Errorf("left alone %s (%v)", alone, err)
-	}
-	if err := left.Join(right); err != nil {
-		t.Fatal(err)
-	}
-	if root, err := left.Root(); err != nil || root != attlog.RootOf(ours) {
-		t.Errorf("left and right %s (%v)", root, err)
-	}
-}
-
 func keyHashHex(name string, raw []byte) string {
 	h := sha256Sum([]byte(name + "\n" + string(raw)))
 	return hex.EncodeToString(h[:4])
