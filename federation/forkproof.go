@@ -202,6 +202,19 @@ func ProveDIDLog(d did.DID, number uint64, parent, one, other []byte) (ForkProof
 	return p, p.Check()
 }
 
+// ProveLog makes the proof that an organization signed both heads of a log, from evidence that
+// was checked: its notes have their signatures in themselves. Error: ErrSameEntry.
+func ProveLog(by did.DID, e ForkEvidence) (ForkProof, error) {
+	p := ForkProof{A: ForkSide{ID: envelope.IDOf([]byte(e.A))}, B: ForkSide{ID: envelope.IDOf([]byte(e.B))}, Equivocators: []did.DID{by}, Evidence: &e, Kind: ForkLog}
+	if p.A.ID == p.B.ID {
+		return ForkProof{}, ErrSameEntry
+	}
+	if p.A.ID.String() > p.B.ID.String() {
+		p.A, p.B = p.B, p.A
+	}
+	return p, p.Check()
+}
+
 // Entry is the number of the two entries that a proof of kind did_log is about.
 func (p ForkProof) Entry() uint64 {
 	if p.Parent == nil {

@@ -20,6 +20,7 @@ type logs struct {
 	rec    *recorder.Recorder
 	events *store.Events
 	org    did.DID
+	forked func(ctx context.Context) // evidence is held that may not be logged yet
 }
 
 var (
@@ -39,11 +40,22 @@ func (a logs) Notes(ctx context.Context, d did.DID, from, to uint64, max int) ([
 }
 
 func (a logs) Ingest(ctx context.Context, p attestation.Package) (gossip.Outcome, error) {
-	return taken(a.rec.Ingest(ctx, p))
+	res, err := a.rec.Ingest(ctx, p)
+	return a.outcome(ctx, res, err)
 }
 
 func (a logs) Merge(ctx context.Context, d did.DID, note []byte) (gossip.Outcome, error) {
-	return taken(a.rec.MergeNote(ctx, d, note))
+	res, err := a.rec.MergeNote(ctx, d, note)
+	return a.outcome(ctx, res, err)
+}
+
+// outcome is what became of something, after a fork that it showed is logged.
+func (a logs) outcome(ctx context.Context, res recorder.Result, err error) (gossip.Outcome, error) {
+	o, err := taken(res, err)
+	if o == gossip.Forked {
+		a.forked(ctx)
+	}
+	return o, err
 }
 
 func (a logs) Edge(d did.DID) attlog.Range { return a.events.Edge(d) }
@@ -111,5 +123,9 @@ func (a witnessing) Entry(ctx context.Context, d did.DID, line []byte) (int, []b
 }
 
 func (a witnessing) Answer(ctx context.Context, d did.DID, request []byte) (int, []byte, error) {
-	return a.n.self.Rec.WitnessAnswer(ctx, d, request)
+	status, body, err := a.n.self.Rec.WitnessAnswer(ctx, d, request)
+	if err == nil && status == attlog.StatusConflict && a.n.self.Rec.Forked(d) {
+		a.n.proveForks(ctx)
+	}
+	return status, body, err
 }

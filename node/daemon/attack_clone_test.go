@@ -2,10 +2,15 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
 	"trustnode/attestation"
+	"trustnode/federation"
+	"trustnode/node/fault"
 	"trustnode/node/httpapi"
 	"trustnode/node/recorder"
 )
@@ -48,4 +53,75 @@ func names(t *testing.T, at *Node, of *fort) (out string) {
 		out += f.Event.ID().String() + " "
 	}
 	return out
+}
+
+// TestAForkedLogIsProven: a copy of a member's directory goes on at one partner while
+// the first goes on at the other. When the partners meet, each holds the proof, logs it, and
+// lends nothing new to the member; the member says so of itself, and none of it is lost at a
+// restart. Partners that hold the proof from an event alone do the same.
+func TestAForkedLogIsProven(t *testing.T) {
+	for name, more := range map[string]int{"two heads of one size": 1, "a longer branch": 3} {
+		t.Run(name, func(t *testing.T) {
+			s := newSiege(t)
+			s.remember(lent)
+			s.vendor.stop()
+			clone := copyOf(t, s.vendor, "clone")
+			goOn := func(h *fort, with *fort, names ...string) {
+				t.Helper()
+				h.start()
+				h.waitFresh()
+				for _, n := range names {
+					h.must(http.MethodPost, "/api/v1/agents", httpapi.AgentAdd{Name: n, Can: []string{"borrow"}}, nil)
+				}
+				head, err := h.node.self.Rec.Head(t.Context(), h.cfg.Org)
+				if err != nil {
+					t.Fatal(err)
+				}
+				eventually(t, "the branch at its partner", func() bool {
+					got, err := with.node.self.Rec.Head(t.Context(), h.cfg.Org)
+					return err == nil && got.Size >= head.Size
+				})
+				h.stop()
+			}
+			s.arbiter.stop()
+			goOn(s.vendor, s.acme, "one")
+			s.acme.stop()
+			s.arbiter.start()
+			goOn(clone, s.arbiter, []string{"two", "three", "four"}[:more]...)
+			s.acme.start()
+			for _, h := range []*fort{s.acme, s.arbiter} {
+				eventually(t, "the proof at "+h.cfg.Name, func() bool { return h.node.self.Rec.Forked(s.vendor.cfg.Org) })
+			}
+			provenBy := func(at, by *fort) bool {
+				for f, err := range at.node.self.Rec.Facts(t.Context(), attestation.Query{Org: by.cfg.Org, Type: "fork.proven"}) {
+					p, bad := federation.ParseForkProof(f.Body)
+					if err == nil && bad == nil && p.Kind == federation.ForkLog && p.Equivocators[0] == s.vendor.cfg.Org {
+						return true
+					}
+				}
+				return false
+			}
+			eventually(t, "the proof in both logs", func() bool { return provenBy(s.acme, s.arbiter) && provenBy(s.arbiter, s.acme) })
+			refused := func() {
+				t.Helper()
+				err := s.acme.call(http.MethodPost, "/api/v1/permissions", httpapi.LoanIssue{Lender: "research", Borrower: s.quant.DID, Scope: "tag:client:acme",
+					Purpose: "a loan to who forked", Expires: "24h", MaxReads: 3}, nil)
+				var d *fault.Denied
+				if !errors.As(err, &d) || d.Code != fault.Forked || d.Reason != "log" || d.Hint == "" {
+					t.Errorf("a new loan: %v", err)
+				}
+			}
+			refused()
+			s.acme.stop()
+			s.acme.start()
+			s.acme.waitFresh()
+			refused()
+			s.vendor.start()
+			eventually(t, "vendor to know of itself", func() bool {
+				var st httpapi.Status
+				s.vendor.must(http.MethodGet, "/api/v1/status", nil, &st)
+				return slices.ContainsFunc(st.Reasons, func(r string) bool { return strings.Contains(r, "two heads of our log are signed") })
+			})
+		})
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"trustnode/attestation"
+	attlog "trustnode/attestation/log"
 	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/did/keyring"
@@ -26,10 +27,10 @@ type provenFork struct {
 	Event envelope.ID `json:"event"`
 }
 
-// ProveForks logs fork.proven for each fork of a DID log that is held here and not logged
-// yet: of an organization the charter knows, or the own one. Each is logged once, whoever
-// found it and however often this runs; a crash after the freeze is made up for by the
-// next run. Whoever offers a log to the ring runs it when the ring finds a fork.
+// ProveForks logs fork.proven for each fork of a DID log or an attestation log that is held
+// here and not logged yet: of an organization the charter knows, or the own one. Each is
+// logged once, whoever found it and however often this runs; a crash after it was found is
+// made up for by the next run. Whoever brings a log runs it when that finds a fork.
 func (m *Member) ProveForks(ctx context.Context) error {
 	list, err := m.n.Ring.List(ctx)
 	if err != nil {
@@ -38,7 +39,7 @@ func (m *Member) ProveForks(ctx context.Context) error {
 	var errs []error
 	for _, v := range list {
 		if v.DID == m.n.Org || m.StatusOf(v.DID) != "" {
-			errs = append(errs, m.proveForks(ctx, v.DID))
+			errs = append(errs, m.proveForks(ctx, v.DID), m.proveLogForks(ctx, v.DID))
 		}
 	}
 	err = errors.Join(errs...)
@@ -60,17 +61,48 @@ func (m *Member) proveForks(ctx context.Context, d did.DID) error {
 	return errors.Join(errs...)
 }
 
-// proveFork drafts fork.proven and notes that in one transaction.
 func (m *Member) proveFork(ctx context.Context, d did.DID, f *keyring.Fork) error {
 	proof, err := federation.ProveDIDLog(d, uint64(f.Number-1), f.Parent, f.HeldLine, f.OfferedLine)
 	if err != nil {
 		return err
 	}
-	body, err := proof.Encode()
+	fresh, err := m.logFork(ctx, d, proof)
+	if fresh {
+		m.n.Log.WarnContext(ctx, "two entries of one number are signed; the DID is frozen until somebody decides", "did", d.String(),
+			"number", f.Number, "held", f.Held, "other", f.Offered)
+	}
+	return err
+}
+
+func (m *Member) proveLogForks(ctx context.Context, d did.DID) error {
+	list, err := m.n.Rec.Forks(ctx, d)
 	if err != nil {
 		return err
 	}
-	fresh := false
+	var errs []error
+	for _, f := range list {
+		var e federation.ForkEvidence
+		e.A, e.B, e.Left, e.Right = f.Texts()
+		proof, err := federation.ProveLog(d, e)
+		fresh := false
+		if err == nil {
+			fresh, err = m.logFork(ctx, d, proof)
+		}
+		if fresh {
+			m.n.Log.WarnContext(ctx, "two heads of one log are signed that exclude each other; nothing new is lent with it", "org", d.String(),
+				"size", f.A.Head.Size, "other", f.B.Head.Size)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// logFork drafts fork.proven and notes that in one transaction; fresh is false where it was.
+func (m *Member) logFork(ctx context.Context, d did.DID, proof federation.ForkProof) (fresh bool, err error) {
+	body, err := proof.Encode()
+	if err != nil {
+		return false, err
+	}
 	err = m.n.DB.Update(ctx, func(tx store.Tx) error {
 		fresh = false
 		row, _, err := get[forkRow](tx, forkKey(d))
@@ -87,14 +119,12 @@ func (m *Member) proveFork(ctx context.Context, d did.DID, f *keyring.Fork) erro
 		return put(tx, forkKey(d), row)
 	})
 	if err != nil || !fresh {
-		return undrafted(err)
+		return false, undrafted(err)
 	}
-	m.n.Log.WarnContext(ctx, "two entries of one number are signed; the DID is frozen until somebody decides", "did", d.String(),
-		"number", f.Number, "held", f.Held, "other", f.Offered)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.changed()
-	return nil
+	return true, nil
 }
 
 func (m *Member) isUnproven() bool {
@@ -158,6 +188,9 @@ func (m *Member) projectForks(ctx context.Context, org did.DID) error {
 		if c, ok := claimOf(f); ok {
 			list = append(list, c)
 		}
+		if err := m.believeFork(ctx, f); err != nil {
+			return err
+		}
 	}
 	m.mu.Lock()
 	had := m.claims[org]
@@ -167,6 +200,24 @@ func (m *Member) projectForks(ctx context.Context, org did.DID) error {
 		m.cfg.Doubted(org)
 	}
 	return nil
+}
+
+// believeFork takes what a member's fork.proven proves of an attestation log: the evidence in
+// its body convinces whoever knows the keys, and is passed on by an event of the own log.
+func (m *Member) believeFork(ctx context.Context, f attestation.Fact) error {
+	p, err := federation.ParseForkProof(f.Body)
+	if err != nil || p.Kind != federation.ForkLog {
+		return nil // another kind, a body that is not here yet, or none
+	}
+	fork, err := attlog.ParseFork(p.Evidence.A, p.Evidence.B, p.Evidence.Left, p.Evidence.Right)
+	if err != nil || fork.A.Org != p.Equivocators[0] || m.StatusOf(fork.A.Org) == "" {
+		return nil // it proves nothing of a member's log
+	}
+	fresh, err := m.n.Rec.TakeFork(ctx, fork)
+	if err != nil || !fresh {
+		return err
+	}
+	return m.proveLogForks(ctx, fork.A.Org)
 }
 
 // claimOf reads a fork.proven of kind did_log whose body is here and says the same.

@@ -33,7 +33,7 @@ func (m *Member) State(at time.Time) (federation.State, []federation.Reason, fed
 // view gathers what the state is computed from. The caller holds mu.
 func (m *Member) view() federation.View {
 	own := m.ownDID()
-	v := federation.View{Recovering: m.causes(), Confirmed: m.confirmed, Accused: own == did.Frozen, Ended: own == did.Deactivated}
+	v := federation.View{Recovering: m.causes(), Confirmed: m.confirmed, Accused: own == did.Frozen || m.n.Rec.Forked(m.n.Org), Ended: own == did.Deactivated}
 	if m.chain.IsZero() {
 		return v
 	}

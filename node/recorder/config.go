@@ -120,6 +120,7 @@ type Recorder struct {
 	cosigns map[did.DID]uint64 // size each witness is known to hold
 	opened  openedCache
 	muted   muted
+	forked  map[did.DID]bool // evidence is held
 
 	turns sync.Mutex // held through a turn of Run, and by Resume
 	seq   sequencer  // guarded by turns
@@ -158,7 +159,7 @@ func New(ctx context.Context, cfg Config) (*Recorder, error) {
 	}
 	r := &Recorder{
 		cfg: cfg, wake: make(chan struct{}, 1), state: Open, pulse: make(chan struct{}),
-		keys: map[did.DID]history.Keys{}, cosigns: map[did.DID]uint64{},
+		keys: map[did.DID]history.Keys{}, cosigns: map[did.DID]uint64{}, forked: map[did.DID]bool{},
 		opened: newOpenedCache(),
 		seq:    sequencer{signers: map[string]envelope.Signer{}},
 	}
@@ -174,6 +175,9 @@ func (r *Recorder) begin(ctx context.Context) error {
 		return err
 	}
 	if err := r.recall(ctx); err != nil {
+		return err
+	}
+	if err := r.recallForks(ctx); err != nil {
 		return err
 	}
 	begun, err := r.begun(ctx)

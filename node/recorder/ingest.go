@@ -240,7 +240,7 @@ func (r *Recorder) misfit(ctx context.Context, p attestation.Package, n attlog.N
 	if err != nil {
 		return Result{}, err
 	}
-	root, err := rootWith(left, p.Entries, rest)
+	root, err := rootWith(left.Clone(), p.Entries, rest)
 	if err != nil {
 		return Result{}, err
 	}
@@ -251,7 +251,7 @@ func (r *Recorder) misfit(ctx context.Context, p attestation.Package, n attlog.N
 		// True as far as it goes; what lies between is not shown.
 		return Result{Verdict: Behind, Size: held}, nil
 	}
-	return r.fork(ctx, n)
+	return r.fork(ctx, n, &shown{left, p.Entries, rest})
 }
 
 func (r *Recorder) rangeTo(ctx context.Context, d did.DID, size uint64) (attlog.Range, error) {
@@ -277,9 +277,20 @@ func rootWith(edge attlog.Range, entries []attestation.Entry, rest attlog.Range)
 	return edge.Root()
 }
 
-// fork keeps a note that contradicts the held log, and ours beside it.
-func (r *Recorder) fork(ctx context.Context, n attlog.Note) (Result, error) {
+// fork keeps a note that contradicts the held log, and ours beside it, as proof where what is
+// held and shown makes one.
+func (r *Recorder) fork(ctx context.Context, n attlog.Note, s *shown) (Result, error) {
 	note := n.Bytes()
+	if r.Forked(n.Org) { // one proof is enough
+		return Result{Verdict: Forked, Size: r.size(ctx, n.Org)}, &Fork{Org: n.Org, B: note}
+	}
+	if f, ok, err := r.prove(ctx, n, s); err != nil {
+		return Result{}, err
+	} else if ok {
+		if _, err := r.keepFork(ctx, f); err != nil {
+			return Result{}, err
+		}
+	}
 	if err := r.cfg.Events.KeepEvidence(ctx, n.Org, note); err != nil {
 		return Result{}, err
 	}

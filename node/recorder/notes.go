@@ -83,7 +83,7 @@ func (r *Recorder) mergeHeld(ctx context.Context, n attlog.Note, held uint64) (R
 		return Result{}, nil, err
 	}
 	if root != n.Head {
-		res, err := r.fork(ctx, n)
+		res, err := r.fork(ctx, n, nil)
 		return res, nil, err
 	}
 	return r.merge(ctx, n, line, held)

@@ -264,7 +264,7 @@ func checkBody(rule attestation.Rule, body []byte) error {
 	if len(body) == 0 || body[0] != '{' {
 		return fmt.Errorf("%s body is not an object", rule.Schema)
 	}
-	return envelope.Canonical(body, maxBodyDepth)
+	return envelope.CanonicalMultiline(body, maxBodyDepth)
 }
 
 const maxBodyDepth = 8

@@ -136,7 +136,7 @@ func (r *Recorder) extends(ctx context.Context, req attlog.Request) (int, error)
 	if err != nil || ours == n.Head {
 		return 0, err
 	}
-	_, err = r.fork(ctx, n)
+	_, err = r.fork(ctx, n, nil)
 	var fork *Fork
 	if errors.As(err, &fork) {
 		return attlog.StatusConflict, nil

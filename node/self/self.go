@@ -46,8 +46,12 @@ var ErrNoKey = errors.New("no private key of it is held here")
 var ErrOffline = errors.New("the node does not run, no peer can be asked")
 
 // Contested refuses to deal with an organization, code forked, while its DID is frozen by
-// a fork; nil if it is not.
+// a fork, or since it signed two heads of its log that exclude each other; nil if neither.
 func (n *Node) Contested(ctx context.Context, org did.DID) error {
+	if n.Rec.Forked(org) {
+		return fault.New(fault.Forked, "log", "%s signed two heads of its log that exclude each other", org).
+			WithHint("the proof is in: trustnode event list --type fork.proven; its new loans are refused until a charter names the branch that stands")
+	}
 	v, err := n.Ring.Head(ctx, org)
 	if err != nil || v.State != did.Frozen {
 		return nil // one that is not held has no key that could be accepted either

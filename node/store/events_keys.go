@@ -25,6 +25,7 @@ import (
 //	mb/<o><index 8>        id 32 of a body that is named and not held
 //	bo/<id 32>             a body
 //	ev/<o><size 8><hash 8> evidence: a note that contradicts this log
+//	fk/<o><hash 8>         proof that this log has forked
 //	row/<n 8>              audit row
 //	ri/<id 16>             number 8 of a row
 //	rp/<hash 16><n 8>      rows by key
@@ -46,6 +47,7 @@ const (
 	keyWanted    = "mb/"
 	keyBody      = "bo/"
 	keyEvidence  = "ev/"
+	keyFork      = "fk/"
 	keyRow       = "row/"
 	keyRowID     = "ri/"
 	keyRowKey    = "rp/"

@@ -265,15 +265,37 @@ func (e *Events) KeepEvidence(ctx context.Context, d did.DID, note []byte) error
 	return e.db.Update(ctx, func(tx Tx) error { return tx.Set(k, note) })
 }
 
+// KeepFork keeps a proof that the log of d has forked, for ever.
+func (e *Events) KeepFork(ctx context.Context, d did.DID, proof []byte) error {
+	e.write.Lock()
+	defer e.write.Unlock()
+	s, ok := e.state(d)
+	if !ok {
+		return attestation.ErrNotFound
+	}
+	sum := envelope.IDOf(proof).Sum()
+	return e.db.Update(ctx, func(tx Tx) error { return tx.Set(append(logKey(keyFork, s.num), sum[:8]...), proof) })
+}
+
+// Forks returns the proofs kept that the log of d has forked.
+func (e *Events) Forks(ctx context.Context, d did.DID) ([][]byte, error) {
+	return e.kept(ctx, d, keyFork)
+}
+
 // Evidence returns the notes kept that contradict the held log.
 func (e *Events) Evidence(ctx context.Context, d did.DID) ([][]byte, error) {
+	return e.kept(ctx, d, keyEvidence)
+}
+
+// kept returns all that a log has under one prefix.
+func (e *Events) kept(ctx context.Context, d did.DID, prefix string) ([][]byte, error) {
 	s, ok := e.state(d)
 	if !ok {
 		return nil, attestation.ErrNotFound
 	}
 	var out [][]byte
 	err := e.db.View(ctx, func(r Reader) error {
-		return r.Scan(logKey(keyEvidence, s.num), nil, func(_, v []byte) bool {
+		return r.Scan(logKey(prefix, s.num), nil, func(_, v []byte) bool {
 			out = append(out, bytes.Clone(v))
 			return true
 		})
