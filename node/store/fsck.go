@@ -37,6 +37,9 @@ const MaxFaults = 1000
 type Inspection struct {
 	Found    func(Fault)
 	Progress func(done, total uint64) // in entries; optional
+	// Own is the organization of the node. Optional: then no event is looked at for a body
+	// that should be held or wanted.
+	Own did.DID
 }
 
 // Inspected counts what was looked at.

@@ -26,16 +26,20 @@ func (p *print) add(item []byte) {
 	p[1] += maphash.Bytes(printSeeds[1], item)
 }
 
-// entry adds what the indexes must say of an entry.
-func (p *print) entry(l *inspectedLog, i uint64, en attestation.Entry) {
+// entry adds what the indexes must say of an entry, and returns the body it names.
+func (p *print) entry(l *inspectedLog, i uint64, en attestation.Entry) (body envelope.ID) {
 	if en.Check() != nil {
-		return // named as one that does not hash
+		return body // named as one that does not hash
 	}
 	var buf [64]byte
 	p.add(idItem(buf[:0], en.ID(), l.num, i))
 	eachPosting(l.org, en, func(dim byte, value string) {
 		p.add(postItem(buf[:0], postingPrefix(dim, value), l.num, i))
+		if dim == dimBody {
+			body, _ = envelope.ParseID(value)
+		}
 	})
+	return body
 }
 
 func idItem(b []byte, id envelope.ID, o uint32, i uint64) []byte {

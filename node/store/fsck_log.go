@@ -2,7 +2,9 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
+	"errors"
 	"slices"
 	"time"
 
@@ -24,6 +26,13 @@ type block struct {
 	entries []attestation.Entry
 	leaves  []tlog.Hash
 	print   print
+	bodies  []named
+}
+
+// named is the body that an entry names.
+type named struct {
+	index uint64
+	id    envelope.ID
 }
 
 // entries reads a log in order, hashes each entry and builds the tree over them, tile by
@@ -39,6 +48,9 @@ func (c *inspector) entries(l *inspectedLog) error {
 				return err
 			}
 			l.index.put(b.first, b.print)
+			if err := c.named(l, b.bodies); err != nil {
+				return err
+			}
 		}
 		n := l.leaves
 		blocks = blocks[:0]
@@ -98,8 +110,34 @@ func (b *block) hash(l *inspectedLog) {
 			continue
 		}
 		b.leaves[i] = en.Hash()
-		b.print.entry(l, b.first+uint64(i), en)
+		if id := b.print.entry(l, b.first+uint64(i), en); !id.IsZero() {
+			b.bodies = append(b.bodies, named{b.first + uint64(i), id})
+		}
 	}
+}
+
+// named checks that the bodies named by events of others that count are held or wanted.
+// Own bodies lie in the state database.
+func (c *inspector) named(l *inspectedLog, bodies []named) error {
+	if c.in.Own.IsZero() || l.org == c.in.Own {
+		return nil
+	}
+	for _, b := range bodies {
+		for _, k := range [][]byte{bodyKey(b.id), indexKey(keyWanted, l.num, b.index)} {
+			if held, err := getOr(c.r, k, nil); err != nil || held != nil {
+				b.id = envelope.ID{}
+				if err != nil {
+					return err
+				}
+				break
+			}
+		}
+		v, err := l.verdict(c.r, b.index)
+		if err == nil && !b.id.IsZero() && v.Counts() {
+			c.found(l.name, int64(b.index), "its body is neither held nor wanted")
+		}
+	}
+	return nil
 }
 
 // treeCheck builds the levels of a tree from below and compares each tile as it is full.
@@ -324,4 +362,21 @@ func (c *inspector) cosigned(l *inspectedLog, size uint64, w did.DID, at []byte)
 		d, ok := line.Witness()
 		return ok && d == w && len(line.Sig) >= 8 && bytes.Equal(line.Sig[:8], at)
 	})
+}
+
+// EachNote yields every note kept of a log by size, cosigned or not, until yield returns an
+// error, which is returned. Nothing is yielded of a log that is not held.
+func (e *Events) EachNote(ctx context.Context, d did.DID, yield func(note []byte) error) error {
+	s, ok := e.state(d)
+	if !ok {
+		return nil
+	}
+	var bad error
+	err := e.db.View(ctx, func(r Reader) error {
+		return r.Scan(logKey(keyNote, s.num), nil, func(_, v []byte) bool {
+			bad = yield(bytes.Clone(v))
+			return bad == nil
+		})
+	})
+	return errors.Join(err, bad)
 }
