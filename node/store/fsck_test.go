@@ -296,7 +296,7 @@ func TestRebuildEqualsTheLiveIndexes(t *testing.T) {
 	keys, values := pairs(t, db)
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, k := range keys {
-		if p := k[:3]; p != "id/" && p != "po/" && p != "ri/" && p != "rp/" {
+		if p := k[:min(3, len(k))]; p != "id/" && p != "po/" && p != "ri/" && p != "rp/" {
 			continue
 		}
 		switch rng.IntN(4) {
@@ -341,7 +341,7 @@ func answers(t *testing.T, db store.DB) (out []string) {
 			out = append(out, fmt.Sprint(q.Type, f.Org, f.Index))
 		}
 	}
-	if len(out) < 900 {
+	if len(out) < 500 {
 		t.Fatalf("%d answers", len(out))
 	}
 	return out
