@@ -60,6 +60,10 @@ func (n *Node) Backup(ctx context.Context, w io.Writer, o BackupOptions) error {
 	return snapshot{n.cfg, n.state, n.audit, n.self.Rec.Hold, o}.write(ctx, w)
 }
 
+func (n *Node) backup(ctx context.Context, w io.Writer, updateKeys bool) error {
+	return n.Backup(ctx, w, BackupOptions{UpdateKeys: updateKeys})
+}
+
 // Backup writes a backup of a directory that no process has open. It needs no passphrase:
 // keys stay sealed. ErrLocked: a process has the directory open.
 func Backup(ctx context.Context, cfg config.Config, w io.Writer, o BackupOptions) error {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"trustnode/node/config"
 	"trustnode/node/fault"
@@ -83,7 +83,7 @@ type bringing struct {
 	dir    string
 	o      RestoreOptions
 	head   vault.Head
-	config []byte // written last: a directory without it is no node's
+	config []byte // put in its place last: a directory without it is no node's
 	update bool
 }
 
@@ -97,7 +97,7 @@ func (b *bringing) all(f io.ReadSeeker) error {
 	if err := writeToken(b.dir); err != nil {
 		return err
 	}
-	if err := b.write(config.File, strings.NewReader(string(b.config))); err != nil {
+	if err := b.write(filepath.Join(restoring, config.File), bytes.NewReader(b.config)); err != nil {
 		return err
 	}
 	return b.pointUpdateKeys()
@@ -124,6 +124,9 @@ func (b *bringing) part(name string, r io.Reader) error {
 	return fault.New(fault.Refused, "backup", "the backup holds a part %.80q that this version does not know", name)
 }
 
+// restoring is where the configuration waits until all is verified.
+const restoring = "restoring"
+
 // maxConfig is more than any configuration takes, in bytes.
 const maxConfig = 1 << 20
 
@@ -138,6 +141,16 @@ func (b *bringing) fill(name string, r io.Reader, then func(store.DB) error) (er
 		return err
 	}
 	return then(db)
+}
+
+// closed closes every file of a directory to all but its owner.
+func closed(dir string) error {
+	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		return os.Chmod(p, 0o600)
+	})
 }
 
 // write makes a file, durable, for its owner's eyes only.
@@ -168,10 +181,11 @@ func (b *bringing) pointUpdateKeys() error {
 
 // verify looks at what was written as Fsck does.
 func (b *bringing) verify() (FsckReport, error) {
-	cfg, err := config.Read(b.dir)
+	cfg, err := config.Read(filepath.Join(b.dir, restoring))
 	if err != nil {
 		return FsckReport{}, err
 	}
+	cfg.Dir = b.dir
 	if cfg.Org.String() != b.head.Org {
 		return FsckReport{}, fault.New(fault.Refused, "backup", "the backup is of %s, its configuration of %s", b.head.Org, cfg.Org)
 	}
@@ -179,5 +193,12 @@ func (b *bringing) verify() (FsckReport, error) {
 	if err == nil && !r.OK {
 		err = fmt.Errorf("%w: %d faults", ErrDamaged, len(r.Faults))
 	}
-	return r, errors.Join(err, syncDir(b.dir))
+	if err != nil {
+		return r, err
+	}
+	if err := closed(b.dir); err != nil {
+		return r, err
+	}
+	return r, errors.Join(os.Rename(filepath.Join(b.dir, restoring, config.File), filepath.Join(b.dir, config.File)),
+		os.Remove(filepath.Join(b.dir, restoring)), syncDir(b.dir))
 }

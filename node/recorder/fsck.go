@@ -114,12 +114,16 @@ func (i *inspection) objects(ctx context.Context) error {
 }
 
 // floor compares the own log with its pin: the log reaches it with the pinned root, and no
-// head is signed above it.
+// head is signed above it, but while the node takes back from peers what it signed before.
 func (i *inspection) floor(ctx context.Context) error {
 	org := i.r.cfg.Org
 	pin, root, ok := i.r.cfg.Pins.Highest(pins.KindLog, org.String())
 	size := i.r.ownSize(ctx)
-	if signed := i.r.signedSize(); signed > pin.N {
+	recovering, err := i.recovering(ctx)
+	if err != nil {
+		return err
+	}
+	if signed := i.r.signedSize(); signed > pin.N && !recovering {
 		i.fault("pins", "the head of size %d is signed, pins name %d", signed, pin.N)
 	}
 	if !ok {
@@ -130,6 +134,18 @@ func (i *inspection) floor(ctx context.Context) error {
 		return nil
 	}
 	return i.rootIs(ctx, org, pin.N, root, "pinned")
+}
+
+// recovering reports whether the state says that the log waits for peers.
+func (i *inspection) recovering(ctx context.Context) (is bool, err error) {
+	err = i.r.cfg.State.View(ctx, func(s store.Reader) error {
+		_, err := s.Get(keyRecovering)
+		if is = err == nil; errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		return err
+	})
+	return is, err
 }
 
 // rootIs compares the root of a size with one that was written down.
