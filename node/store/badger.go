@@ -26,14 +26,16 @@ func OpenBadger(dir string, log *slog.Logger) (DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	if err := sweepEmpty(dir); err != nil {
-		return nil, errors.Join(err, unlock())
+	for _, step := range []func(string) error{sweepEmpty, unseal, checkLogs} {
+		if err := step(dir); err != nil {
+			return nil, errors.Join(err, unlock())
+		}
 	}
 	bdb, err := badger.OpenManaged(badgerOptions(dir, log))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: database: %v", dir, err), unlock())
 	}
-	e := &engineBadger{db: bdb, unlock: unlock, durable: bdb.MaxVersion(), readers: make(map[uint64]int)}
+	e := &engineBadger{dir: dir, db: bdb, unlock: unlock, durable: bdb.MaxVersion(), readers: make(map[uint64]int)}
 	return newDatabase(e, log), nil
 }
 
@@ -76,7 +78,8 @@ func badgerOptions(dir string, log *slog.Logger) badger.Options {
 	o.ValueLogFileSize = valueLogBytes
 	o.BlockCacheSize = blockCacheSize
 	o.NumCompactors = 2
-	o.ChecksumVerificationMode = options.OnBlockRead
+	// A block that does not hash reads as one without keys, so it must be met here.
+	o.ChecksumVerificationMode = options.OnTableAndBlockRead
 	return o
 }
 
@@ -84,6 +87,7 @@ func badgerOptions(dir string, log *slog.Logger) badger.Options {
 // advances durable, after the fsync, so snapshots neither wait for a commit
 // nor see one that is not durable.
 type engineBadger struct {
+	dir    string
 	db     *badger.DB
 	unlock func() error
 
@@ -106,7 +110,13 @@ func (e *engineBadger) snapshot() snapshot {
 	return &badgerSnapshot{e: e, ts: e.durable, txn: e.db.NewTransactionAt(e.durable, false)}
 }
 
-func (e *engineBadger) close() error { return errors.Join(e.db.Close(), e.unlock()) }
+func (e *engineBadger) close() error {
+	err := e.db.Close()
+	if err == nil {
+		err = seal(e.dir)
+	}
+	return errors.Join(err, e.unlock())
+}
 
 // advance makes a commit visible and lets Badger drop the versions that no
 // open snapshot can see.
