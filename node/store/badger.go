@@ -26,7 +26,7 @@ func OpenBadger(dir string, log *slog.Logger) (DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	for _, step := range []func(string) error{sweepEmpty, unseal, checkLogs} {
+	for _, step := range []func(string) error{sweepEmpty, unseal, checkLogs, checkTables} {
 		if err := step(dir); err != nil {
 			return nil, errors.Join(err, unlock())
 		}
@@ -78,8 +78,7 @@ func badgerOptions(dir string, log *slog.Logger) badger.Options {
 	o.ValueLogFileSize = valueLogBytes
 	o.BlockCacheSize = blockCacheSize
 	o.NumCompactors = 2
-	// A block that does not hash reads as one without keys, so it must be met here.
-	o.ChecksumVerificationMode = options.OnTableAndBlockRead
+	o.ChecksumVerificationMode = options.OnBlockRead
 	return o
 }
 
