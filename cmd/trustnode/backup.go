@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -46,7 +46,7 @@ func backupCommand(s *streams) *cli.Command {
 			out := backupResult{File: c.String("o"), Bytes: size, Head: h, UpdateKeys: c.Bool("with-update-keys")}
 			return s.result(out, func(w writer) {
 				fmt.Fprintf(w, "backup      %s, %d KiB, verified\n", out.File, (size+1023)>>10)
-				printHeads(w, h.Heads)
+				printLogs(w, h.Logs)
 				fmt.Fprintf(w, "restore     trustnode restore %s --data NEWDIR\n", out.File)
 			})
 		}}
@@ -60,14 +60,9 @@ type backupResult struct {
 	vault.Head
 }
 
-func printHeads(w writer, heads map[string]uint64) {
-	var orgs []string
-	for org := range heads {
-		orgs = append(orgs, org)
-	}
-	slices.Sort(orgs)
-	for _, org := range orgs {
-		fmt.Fprintf(w, "log         %s: %s\n", org, count(heads[org], "entry"))
+func printLogs(w writer, logs []vault.Log) {
+	for _, l := range logs {
+		fmt.Fprintf(w, "log         %s: %s\n", l.Org, count(l.Size, "entry"))
 	}
 }
 
@@ -111,17 +106,42 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// fetchBackup has the running node write the backup, or writes it here where none runs.
+// fetchBackup has the running node write the backup, or writes it here where none runs; a
+// process that starts, stops or is another verb is waited for.
 func fetchBackup(c *cli.Context, s *streams, cfg config.Config, w io.Writer) error {
-	if h, held := daemon.Held(cfg.Dir); held && h.HTTP != "" {
-		k, err := remote(cfg, h)
-		if err != nil {
-			return err
+	for deadline := time.Now().Add(startWait); ; {
+		h, held := daemon.Held(cfg.Dir)
+		switch {
+		case !held:
+			if err := backupHere(c, s, cfg, w); !errors.Is(err, daemon.ErrLocked) {
+				return err
+			}
+		case h.HTTP != "":
+			return download(c, s, cfg, h, w)
 		}
-		tell, done := s.told("KiB")
-		defer done()
-		return k.api.Download(c.Context, "POST", fmt.Sprintf("/api/v1/backup?update_keys=%t", c.Bool("with-update-keys")), &told{w: w, tell: tell})
+		if time.Now().After(deadline) {
+			return daemon.Locked(cfg.Dir, h)
+		}
+		select {
+		case <-c.Context.Done():
+			return c.Context.Err()
+		case <-time.After(lookAgain):
+		}
 	}
+}
+
+// download has the running node h write the backup.
+func download(c *cli.Context, s *streams, cfg config.Config, h daemon.Holder, w io.Writer) error {
+	k, err := remote(cfg, h)
+	if err != nil {
+		return err
+	}
+	tell, done := s.told("KiB")
+	defer done()
+	return k.api.Download(c.Context, "POST", fmt.Sprintf("/api/v1/backup?update_keys=%t", c.Bool("with-update-keys")), &told{w: w, tell: tell})
+}
+
+func backupHere(c *cli.Context, s *streams, cfg config.Config, w io.Writer) error {
 	tell, done := s.told("keys")
 	defer done()
 	o := daemon.BackupOptions{UpdateKeys: c.Bool("with-update-keys"), Version: version, Log: quiet()}
@@ -192,7 +212,7 @@ func restore(ctx context.Context, s *streams, name, dir string) error {
 	return s.result(r, func(w writer) {
 		fmt.Fprintf(w, "restored    %s, as of %s\n", r.Dir, r.At)
 		fmt.Fprintf(w, "of          %s\n", r.Org)
-		printHeads(w, r.Heads)
+		printLogs(w, r.Logs)
 		printFsck(w, r.Fsck)
 		if !r.UpdateKeys {
 			fmt.Fprintf(w, "keys        the backup is without the keys of the next DID entry: put the update store back, or rotate by the recovery key\n")

@@ -116,7 +116,7 @@ func (s snapshot) pins() ([]byte, error) {
 func (s snapshot) stream(ctx context.Context, w io.Writer, pins []byte, a, st store.Reader) error {
 	h := vault.Head{At: time.Now().UTC().Format(time.RFC3339), Org: s.cfg.Org.String(), Version: s.o.Version}
 	var err error
-	if h.Heads, h.Mark, err = store.Sizes(a); err != nil {
+	if h.Mark, err = store.Sizes(a, func(org string, size uint64) { h.Logs = append(h.Logs, vault.Log{Org: org, Size: size}) }); err != nil {
 		return err
 	}
 	v, err := vault.NewWriter(w, h)

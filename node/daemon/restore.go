@@ -28,13 +28,13 @@ type RestoreOptions struct {
 
 // RestoreReport says what was brought back.
 type RestoreReport struct {
-	Dir        string            `json:"data"`
-	Org        string            `json:"org"`
-	At         string            `json:"at"` // of the backup
-	Version    string            `json:"version"`
-	Heads      map[string]uint64 `json:"heads"`
-	UpdateKeys bool              `json:"update_keys"`
-	Fsck       FsckReport        `json:"fsck"`
+	Dir        string      `json:"data"`
+	Org        string      `json:"org"`
+	At         string      `json:"at"` // of the backup
+	Version    string      `json:"version"`
+	Logs       []vault.Log `json:"logs"`
+	UpdateKeys bool        `json:"update_keys"`
+	Fsck       FsckReport  `json:"fsck"`
 }
 
 // ErrDamaged says that a backup holds, byte for byte, a data directory that does not verify.
@@ -56,7 +56,7 @@ func Restore(ctx context.Context, f io.ReadSeeker, o RestoreOptions) (RestoreRep
 	if err != nil {
 		return RestoreReport{}, unverified(err)
 	}
-	r := RestoreReport{Dir: dir, Org: h.Org, At: h.At, Version: h.Version, Heads: h.Heads}
+	r := RestoreReport{Dir: dir, Org: h.Org, At: h.At, Version: h.Version, Logs: h.Logs}
 	err = whole(dir, func(tmp string) error {
 		b := &bringing{ctx: ctx, dir: tmp, o: o, head: h}
 		if err := b.all(f); err != nil {

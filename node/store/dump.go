@@ -113,21 +113,20 @@ func readBytes(in *bufio.Reader, most uint64) ([]byte, error) {
 	return b, nil
 }
 
-// Sizes returns the size of each log in a snapshot of an audit database, by DID, and the
-// last outbox number that the own log took in.
-func Sizes(r Reader) (sizes map[string]uint64, mark uint64, err error) {
-	sizes = map[string]uint64{}
+// Sizes calls yield with the size of each log in a snapshot of an audit database, by DID,
+// and returns the last outbox number that the own log took in.
+func Sizes(r Reader, yield func(org string, size uint64)) (mark uint64, err error) {
 	var bad error
 	err = r.Scan([]byte(keyLogNumber), nil, func(k, v []byte) bool {
 		var b []byte
 		if b, bad = r.Get(append([]byte(keyHead), v...)); bad == nil && len(b) >= 8 {
-			sizes[string(k[len(keyLogNumber):])] = be64(b[:8])
+			yield(string(k[len(keyLogNumber):]), be64(b[:8]))
 		}
 		return bad == nil
 	})
 	if err = errors.Join(err, bad); err != nil {
-		return nil, 0, err
+		return 0, err
 	}
 	b, err := getOr(r, []byte(keyMark), nil)
-	return sizes, be64(b), err
+	return be64(b), err
 }

@@ -7,8 +7,8 @@
 //	a zstd stream (RFC 8878) of frames: kind 1 byte, length uvarint, payload
 //	SHA-256 of all bytes before, 32 bytes
 //
-// The first frame is the head (JSON), then come parts: their name, their bytes in pieces,
-// their SHA-256. The last frame is the manifest (JSON): name, size and SHA-256 of every
+// The first frame is the head (canonical JSON), then come parts: their name, their bytes in pieces,
+// their SHA-256. The last frame is the manifest (likewise): name, size and SHA-256 of every
 // part. Whatever byte is changed, missing or added, [Verify] refuses the file.
 //
 // The package knows nothing of what the parts hold. It encrypts nothing: whoever keeps the
@@ -21,13 +21,14 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
 	"io"
 
 	"github.com/klauspost/compress/zstd"
+
+	"trustnode/did/envelope"
 )
 
 const magic = "trustnode backup 1\n"
@@ -46,17 +47,23 @@ var ErrAltered = errors.New("the backup is not as it was written")
 
 // Head says what a backup is of.
 type Head struct {
-	At      string            `json:"at"`  // RFC 3339, UTC
-	Org     string            `json:"org"` // DID
-	Version string            `json:"version"`
-	Heads   map[string]uint64 `json:"heads"` // size of each log held, by DID
-	Mark    uint64            `json:"mark"`  // last outbox number in the own log
+	At      string `json:"at"`   // RFC 3339, UTC
+	Logs    []Log  `json:"logs"` // every log held, by DID
+	Mark    uint64 `json:"mark"` // last outbox number in the own log
+	Org     string `json:"org"`  // DID
+	Version string `json:"version"`
+}
+
+// Log is where one log stands.
+type Log struct {
+	Org  string `json:"org"` // DID
+	Size uint64 `json:"size"`
 }
 
 // Part is one part as the manifest names it.
 type Part struct {
-	Name   string `json:"name"`
 	Bytes  uint64 `json:"bytes"`
+	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`
 }
 
@@ -85,7 +92,7 @@ func NewWriter(w io.Writer, h Head) (*Writer, error) {
 		return nil, err
 	}
 	v.z, v.buf = z, bufio.NewWriterSize(z, piece)
-	b, err := json.Marshal(h)
+	b, err := envelope.Marshal(h)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +125,7 @@ func (v *Writer) Part(name string, fill func(io.Writer) error) error {
 		return err
 	}
 	sum := p.sum.Sum(nil)
-	v.parts = append(v.parts, Part{name, p.n, hex.EncodeToString(sum)})
+	v.parts = append(v.parts, Part{p.n, name, hex.EncodeToString(sum)})
 	return v.frame(frameEnd, sum)
 }
 
@@ -143,7 +150,7 @@ func (p *partWriter) Write(b []byte) (int, error) {
 
 // Close writes manifest and trailer. A backup that was not closed does not verify.
 func (v *Writer) Close() error {
-	b, err := json.Marshal(manifest{v.parts})
+	b, err := envelope.Marshal(manifest{v.parts})
 	if err != nil {
 		return err
 	}
@@ -267,7 +274,7 @@ func (r *reader) all(part func(string, io.Reader) error) (h Head, parts []Part, 
 		}
 		switch kind {
 		case frameHead:
-			if err := json.Unmarshal(b, &h); err != nil {
+			if err := envelope.Unmarshal(b, &h); err != nil {
 				return Head{}, nil, altered("the head does not read", err)
 			}
 		case framePart:
@@ -294,13 +301,13 @@ func (r *reader) part(name string, part func(string, io.Reader) error) error {
 	if !bytes.Equal(p.sum.Sum(nil), p.want) {
 		return altered("part "+name+" does not hash to its sum", nil)
 	}
-	r.parts = append(r.parts, Part{name, p.bytes, hex.EncodeToString(p.want)})
+	r.parts = append(r.parts, Part{p.bytes, name, hex.EncodeToString(p.want)})
 	return nil
 }
 
 func (r *reader) manifest(b []byte) error {
 	var m manifest
-	if err := json.Unmarshal(b, &m); err != nil {
+	if err := envelope.Unmarshal(b, &m); err != nil {
 		return altered("the manifest does not read", err)
 	}
 	if len(m.Parts) != len(r.parts) {

@@ -15,7 +15,7 @@ import (
 func made(t testing.TB, parts map[string][]byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w, err := vault.NewWriter(&b, vault.Head{At: "2026-12-01T10:00:00Z", Org: "did:web:acme.example", Heads: map[string]uint64{"did:web:acme.example": 4}})
+	w, err := vault.NewWriter(&b, vault.Head{At: "2026-12-01T10:00:00Z", Org: "did:web:acme.example", Logs: []vault.Log{{Org: "did:web:acme.example", Size: 4}}})
 	if err != nil {
 		t.Fatal(err)
 	}
