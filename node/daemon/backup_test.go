@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"trustnode/attestation/audit"
 	"trustnode/did/pins"
 	"trustnode/node/config"
 	"trustnode/node/httpapi"
@@ -157,6 +158,52 @@ func TestABackupTakenWhileWritesGoOnComesBack(t *testing.T) {
 	x.acme.stop()
 	if r := x.acme.fsck(); !r.OK {
 		t.Errorf("after it went on: %+v", r.Faults)
+	}
+}
+
+// between does something before the second of two snapshots is taken.
+type between struct {
+	store.DB
+	views *int
+	do    func()
+}
+
+func (b between) View(ctx context.Context, f func(store.Reader) error) error {
+	if *b.views++; *b.views == 2 {
+		b.do()
+	}
+	return b.DB.View(ctx, f)
+}
+
+// TestTheTwoSnapshotsOfABackupFit: while the second one waits, rows are decided and the log
+// would have taken them and dropped them from the outbox. All of them are in the backup:
+// decided, and waiting.
+func TestTheTwoSnapshotsOfABackupFit(t *testing.T) {
+	s := newSeat(t, "acme")
+	s.start()
+	n := s.node
+	const rows = 1500 // more than the log leaves in the outbox once it took them
+	decide := func() {
+		for i := range rows {
+			err := n.state.Update(t.Context(), func(tx store.Tx) error {
+				_, err := n.self.Rec.Row(tx, audit.Row{Kind: "look", Body: fmt.Appendf(nil, `{"n":%d,"op":"look","salt":"s"}`, i)})
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		time.Sleep(2500 * time.Millisecond)
+	}
+	var w bytes.Buffer
+	views := 0
+	snap := snapshot{n.cfg, between{n.state, &views, decide}, between{n.audit, &views, decide}, n.self.Rec.Hold, BackupOptions{}}
+	if err := snap.write(t.Context(), &w); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Restore(t.Context(), bytes.NewReader(w.Bytes()), RestoreOptions{Dir: filepath.Join(t.TempDir(), "new"), Log: slog.New(slog.DiscardHandler)})
+	if err != nil || r.Fsck.Waiting < rows {
+		t.Errorf("%v: %d of %d rows wait: %+v", err, r.Fsck.Waiting, rows, r.Fsck.Faults)
 	}
 }
 
