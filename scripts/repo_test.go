@@ -34,7 +34,7 @@ var layers = [][]string{
 	{"federation/charter"},
 	{"federation/gossip", "federation/inproc", "federation/p2p"},
 	{"node/fault"},
-	{"node/config", "node/store", "node/fetch", "node/guard"},
+	{"node/config", "node/store", "node/fetch", "node/guard", "node/vault"},
 	{"node/memory", "node/recorder", "node/library"},
 	{"node/casefile"},
 	{"node/verifier"},
@@ -54,6 +54,7 @@ var sole = map[string][]string{
 	"github.com/multiformats/go-multibase":      {"did"},
 	"github.com/danielgtaylor/huma/":            {"node/httpapi"},
 	"filippo.io/torchwood":                      {"attestation/log"},
+	"github.com/klauspost/compress":             {"node/vault"},
 	"github.com/transparency-dev/merkle":        {"attestation/log"},
 }
 

@@ -103,6 +103,7 @@ var operations = map[string]struct {
 	"didMove":          {route{"POST", "/api/v1/identities/move"}, true},
 	"didDeactivate":    {route{"POST", "/api/v1/identities/deactivate"}, true},
 	"doctor":           {route{"GET", "/api/v1/doctor"}, true},
+	"backup":           {route{"POST", "/api/v1/backup"}, true},
 	"didEntry":         {route{"GET", "/api/v1/entry"}, true},
 	"didResume":        {route{"POST", "/api/v1/entry/resume"}, true},
 	"didAbandon":       {route{"POST", "/api/v1/entry/abandon"}, true},

@@ -24,6 +24,7 @@ func (s *server) operator(api huma.API) {
 	s.agents(api)
 	s.identities(api)
 	s.doctorRoute(api)
+	s.backupRoute(api)
 	s.memory(api)
 	s.loans(api)
 	s.disputes(api)

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"io"
 
 	"trustnode/did"
 	"trustnode/node/client"
@@ -28,6 +29,8 @@ type Services struct {
 	Info     func() Info // what the process itself knows
 	Custody  Custody
 	Doctor   func(ctx context.Context) []Check
+	// Backup streams a backup of the running node; nil where none runs.
+	Backup func(ctx context.Context, w io.Writer, updateKeys bool) error
 	// Stopping is closed when the node begins to stop: who waits for a state is answered. Nil: never.
 	Stopping <-chan struct{}
 }

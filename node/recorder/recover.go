@@ -32,7 +32,25 @@ func (r *Recorder) confirm(ctx context.Context) error {
 	if err := r.lastOwn(ctx); err != nil {
 		return err
 	}
+	if err := r.pinSigned(ctx); err != nil {
+		return err
+	}
 	return r.meet(ctx)
+}
+
+// pinSigned pins the own head that peers gave back, which a process before this one, or the
+// node before a restore, has signed: the floor is never below what is known to be signed.
+func (r *Recorder) pinSigned(ctx context.Context) error {
+	size := r.signedSize()
+	floor, _, _ := r.cfg.Pins.Highest(pins.KindLog, r.cfg.Org.String())
+	if size <= floor.N {
+		return nil
+	}
+	head, err := r.rootAt(ctx, r.cfg.Org, size)
+	if err != nil {
+		return err
+	}
+	return r.cfg.Pins.Put(ctx, pins.Slot{Kind: pins.KindLog, Key: r.cfg.Org.String(), N: size}, head.Root.String())
 }
 
 // meet makes the mark reach the outbox.

@@ -26,14 +26,16 @@ func OpenBadger(dir string, log *slog.Logger) (DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	if err := sweepEmpty(dir); err != nil {
-		return nil, errors.Join(err, unlock())
+	for _, step := range []func(string) error{sweepEmpty, unseal, checkLogs, checkTables} {
+		if err := step(dir); err != nil {
+			return nil, errors.Join(err, unlock())
+		}
 	}
 	bdb, err := badger.OpenManaged(badgerOptions(dir, log))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: database: %v", dir, err), unlock())
 	}
-	e := &engineBadger{db: bdb, unlock: unlock, durable: bdb.MaxVersion(), readers: make(map[uint64]int)}
+	e := &engineBadger{dir: dir, db: bdb, unlock: unlock, durable: bdb.MaxVersion(), readers: make(map[uint64]int)}
 	return newDatabase(e, log), nil
 }
 
@@ -84,6 +86,7 @@ func badgerOptions(dir string, log *slog.Logger) badger.Options {
 // advances durable, after the fsync, so snapshots neither wait for a commit
 // nor see one that is not durable.
 type engineBadger struct {
+	dir    string
 	db     *badger.DB
 	unlock func() error
 
@@ -106,7 +109,13 @@ func (e *engineBadger) snapshot() snapshot {
 	return &badgerSnapshot{e: e, ts: e.durable, txn: e.db.NewTransactionAt(e.durable, false)}
 }
 
-func (e *engineBadger) close() error { return errors.Join(e.db.Close(), e.unlock()) }
+func (e *engineBadger) close() error {
+	err := e.db.Close()
+	if err == nil {
+		err = seal(e.dir)
+	}
+	return errors.Join(err, e.unlock())
+}
 
 // advance makes a commit visible and lets Badger drop the versions that no
 // open snapshot can see.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -97,32 +98,37 @@ func (e *Events) plan(s logState, b attestation.Batch) (*appending, error) {
 	return a, err
 }
 
-// post notes under which values an entry is found. What has not the form of an
-// event of this log is found by its index alone.
+// post notes under which values an entry is found.
 func (a *appending) post(offset uint64, en attestation.Entry) {
+	eachPosting(a.b.Org, en, func(dim byte, value string) { a.add(dim, value, offset) })
+}
+
+// eachPosting yields the values under which an entry of a log is found, each once. What
+// has not the form of an event of this log is found by its index alone.
+func eachPosting(org did.DID, en attestation.Entry, yield func(dim byte, value string)) {
 	_, ev, err := en.Envelope()
-	if err != nil || ev.Org != a.b.Org {
+	if err != nil || ev.Org != org {
 		return
 	}
-	family, _, _ := strings.Cut(string(ev.Type), ".")
-	a.add(dimType, string(ev.Type), offset)
-	a.add(dimFamily, family, offset)
-	a.add(dimSubject, ev.Subject, offset)
-	a.add(dimActor, ev.Actor.String(), offset)
-	a.add(dimBody, ev.Body.String(), offset)
-	seen := map[envelope.ID]bool{}
-	for _, r := range ev.Refs {
-		if !seen[r] {
-			a.add(dimRef, r.String(), offset)
+	put := func(dim byte, value string) {
+		if value != "" {
+			yield(dim, value)
 		}
-		seen[r] = true
+	}
+	family, _, _ := strings.Cut(string(ev.Type), ".")
+	put(dimType, string(ev.Type))
+	put(dimFamily, family)
+	put(dimSubject, ev.Subject)
+	put(dimActor, ev.Actor.String())
+	put(dimBody, ev.Body.String())
+	for i, r := range ev.Refs {
+		if !slices.Contains(ev.Refs[:i], r) {
+			put(dimRef, r.String())
+		}
 	}
 }
 
 func (a *appending) add(dim byte, value string, offset uint64) {
-	if value == "" {
-		return
-	}
 	k := string(postingPrefix(dim, value))
 	a.posts[k] = binary.AppendUvarint(a.posts[k], offset)
 }

@@ -119,9 +119,13 @@ func (s *logState) walk(r Reader, dim byte, value string, from uint64, yield fun
 		}
 		return true, nil
 	}
+	return s.walkPostings(r, logKey(string(postingPrefix(dim, value)), s.num), from, func(i uint64) (bool, error) { return yield(s, i) })
+}
+
+// walkPostings yields the indexes from one on that the rows under a prefix name.
+func (s *logState) walkPostings(r Reader, prefix []byte, from uint64, yield func(uint64) (bool, error)) (bool, error) {
 	more := true
 	var bad error
-	prefix := logKey(string(postingPrefix(dim, value)), s.num)
 	var after []byte
 	if from >= attestation.MaxBatch { // a posting names indexes less than one append above its base
 		after = binary.BigEndian.AppendUint64(slices.Clone(prefix), from-attestation.MaxBatch)
@@ -136,7 +140,7 @@ func (s *logState) walk(r Reader, dim byte, value string, from uint64, yield fun
 			}
 			v = v[n:]
 			if i := base + off; i >= from && i < s.head.Size {
-				more, bad = yield(s, i)
+				more, bad = yield(i)
 			}
 		}
 		return more && bad == nil

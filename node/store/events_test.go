@@ -47,7 +47,7 @@ func TestEventsOnBadger(t *testing.T) {
 	})
 }
 
-func open(t *testing.T, db store.DB) *store.Events {
+func open(t testing.TB, db store.DB) *store.Events {
 	t.Helper()
 	e, err := store.OpenEvents(context.Background(), db)
 	if err != nil {

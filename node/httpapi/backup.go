@@ -1,0 +1,83 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"trustnode/node/fault"
+)
+
+// backupKind is the media type of a backup.
+const backupKind = "application/vnd.trustnode.backup"
+
+// backupRoute streams a backup of the node while it runs. An answer that breaks off is no
+// backup: its last bytes are the hash of all before.
+func (s *server) backupRoute(api huma.API) {
+	s.route(api, http.MethodPost, "/api/v1/backup", "backup", "A consistent backup of the running node, streamed", http.StatusOK, func(op huma.Operation) {
+		op.Responses = map[string]*huma.Response{"200": {Description: "the backup", Content: map[string]*huma.MediaType{backupKind: {}}}}
+		huma.Register(api, op, func(_ context.Context, in *struct {
+			UpdateKeys bool `query:"update_keys" doc:"also the store of the keys of the next DID entry"`
+		}) (*huma.StreamResponse, error) {
+			if s.Backup == nil {
+				return nil, s.refuse(fault.New(fault.Unavailable, "backup", "no node runs here"))
+			}
+			return &huma.StreamResponse{Body: func(ctx huma.Context) { s.streamBackup(ctx, in.UpdateKeys) }}, nil
+		})
+	})
+}
+
+// streamBackup breaks the connection off where the backup fails, so that nobody takes what
+// was sent for a whole answer.
+func (s *server) streamBackup(ctx huma.Context, updateKeys bool) {
+	w := &begun{ctx: ctx}
+	err := s.Backup(ctx.Context(), w, updateKeys)
+	if err == nil {
+		return
+	}
+	s.log.WarnContext(ctx.Context(), "a backup was not finished", "err", err)
+	if w.wrote {
+		panic(http.ErrAbortHandler)
+	}
+	b, _ := json.Marshal(fault.ProblemOf(err)) // plain fields
+	ctx.SetHeader("Content-Type", "application/problem+json")
+	ctx.SetStatus(fault.Of(err).Status())
+	_, _ = ctx.BodyWriter().Write(b)
+}
+
+// begun writes the head of the answer with its first byte.
+type begun struct {
+	ctx   huma.Context
+	wrote bool
+}
+
+func (b *begun) Write(p []byte) (int, error) {
+	if !b.wrote {
+		b.wrote = true
+		b.ctx.SetHeader("Content-Type", backupKind)
+		b.ctx.SetStatus(http.StatusOK)
+	}
+	return b.ctx.BodyWriter().Write(p)
+}
+
+// Download writes the bytes of an answer to w as they come. A refusal of the node is a
+// *fault.Denied; an answer that breaks off is an error.
+func (c *Client) Download(ctx context.Context, method, path string, w io.Writer) error {
+	res, err := c.do(ctx, method, path, "", nil)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode >= 400 {
+		b, err := io.ReadAll(io.LimitReader(res.Body, maxOperatorBody))
+		if err != nil {
+			return err
+		}
+		return fault.ParseProblem(b)
+	}
+	_, err = io.Copy(w, res.Body)
+	return err
+}

@@ -1,0 +1,136 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"trustnode/attestation"
+	"trustnode/attestation/audit"
+)
+
+// rebuildKeys is how many keys one update of a rebuild deletes.
+const rebuildKeys = 8192
+
+// Rebuild makes the derived indexes of an audit database anew: ids and postings from the
+// entries, ids and keys of rows from the rows. Entries, tiles, notes and rows stay as they
+// are. A rebuild that was cut short is carried out by the next. What has no frame of an
+// entry or does not read is told and left out.
+func Rebuild(ctx context.Context, db DB, in Inspection) error {
+	for _, prefix := range []string{keyID, keyPosting, keyRowID, keyRowKey} {
+		if err := clearPrefix(ctx, db, prefix); err != nil {
+			return err
+		}
+	}
+	e, err := OpenEvents(ctx, db)
+	if err != nil {
+		return err
+	}
+	b := &rebuilder{ctx: ctx, db: db, in: in}
+	for _, s := range e.states() {
+		b.total += s.head.Size
+	}
+	for _, s := range e.states() {
+		for from := uint64(0); from < s.head.Size; from += attestation.MaxBatch {
+			if err := b.entries(&s, from, min(s.head.Size, from+attestation.MaxBatch)); err != nil {
+				return err
+			}
+		}
+	}
+	rows, _ := e.RowCounts()
+	for from := uint64(1); from <= rows; from += attestation.MaxBatch {
+		if err := b.rows(from, min(rows+1, from+attestation.MaxBatch)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func clearPrefix(ctx context.Context, db DB, prefix string) error {
+	for {
+		var keys [][]byte
+		err := db.View(ctx, func(r Reader) error {
+			return r.Scan([]byte(prefix), nil, func(k, _ []byte) bool {
+				keys = append(keys, bytes.Clone(k))
+				return len(keys) < rebuildKeys
+			})
+		})
+		if err != nil || len(keys) == 0 {
+			return err
+		}
+		err = db.Update(ctx, func(tx Tx) error {
+			for _, k := range keys {
+				if err := tx.Delete(k); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+type rebuilder struct {
+	ctx         context.Context
+	db          DB
+	in          Inspection
+	done, total uint64
+}
+
+// entries indexes entries [from, to) of a log as one append of them would.
+func (b *rebuilder) entries(s *logState, from, to uint64) error {
+	a := &appending{b: attestation.Batch{Org: s.org, From: from}, posts: map[string][]byte{}}
+	err := b.db.Update(b.ctx, func(tx Tx) error {
+		clear(a.posts)
+		for i := from; i < to; i++ {
+			en, err := getOr(tx, indexKey(keyEntry, s.num, i), nil)
+			if err != nil {
+				return err
+			}
+			if attestation.Entry(en).Check() != nil {
+				continue // told by the inspection that follows
+			}
+			if err := setOnce(tx, idKey(attestation.Entry(en).ID(), s.num), u64(i)); err != nil {
+				return err
+			}
+			a.post(i-from, en)
+		}
+		for prefix, offsets := range a.posts {
+			if err := tx.Set(indexKey(prefix, s.num, from), offsets); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if b.done += to - from; b.in.Progress != nil {
+		b.in.Progress(b.done, b.total)
+	}
+	return err
+}
+
+// rows indexes rows [from, to).
+func (b *rebuilder) rows(from, to uint64) error {
+	return b.db.Update(b.ctx, func(tx Tx) error {
+		for n := from; n < to; n++ {
+			r, err := readRow(tx, n)
+			if errors.Is(err, attestation.ErrNotFound) || errors.Is(err, ErrCorrupt) {
+				continue // told by the inspection that follows
+			}
+			if err != nil {
+				return err
+			}
+			if err := tx.Set(rowIDKey(audit.ID(r)), u64(n)); err != nil {
+				return err
+			}
+			for _, k := range r.Keys {
+				if err := tx.Set(binary.BigEndian.AppendUint64(rowKeyPrefix(k), n), nil); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
