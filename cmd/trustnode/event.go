@@ -37,6 +37,7 @@ func eventCommand(s *streams) *cli.Command {
 					return s.result(out, func(w writer) { printEvents(w, out) })
 				})
 			}},
+		eventExport(s),
 	}}
 }
 
