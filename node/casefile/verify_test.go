@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"trustnode/attestation"
 	"trustnode/did/envelope"
 	"trustnode/federation/bundle"
 	"trustnode/federation/charter"
@@ -56,13 +57,36 @@ func TestTheFileOfAWholeCaseAndItsReportAreGolden(t *testing.T) {
 	golden(t, "case.txt", []byte(text(r)))
 }
 
-func TestTheGoldenFileVerifiesByItsBytesAlone(t *testing.T) {
-	b, err := os.ReadFile("testdata/case.tnb")
-	if err != nil {
-		t.Fatal(err)
+// TestTheFileOfACaseAcrossRotationsIsGolden has both parties rotate their keys, before and
+// after what the case rests on.
+func TestTheFileOfACaseAcrossRotationsIsGolden(t *testing.T) {
+	w := newWorld(t, "acme", "vendor", "arbiter")
+	g := w.chain.Head()
+	for _, o := range []*org{w.acme, w.vendor} {
+		w.event(o, attestation.Draft{Type: "charter.signed", Subject: g.ID.String(), Refs: []envelope.ID{g.ID}, Data: attestation.CharterSigned{Body: g.ID}})
 	}
+	w.rotate(w.vendor, true)
+	w.lend()
+	w.rotate(w.acme, true)
+	w.file(1, w.manifest("permission", w.perm, "revocation", w.revoked, "row", w.denied, "readrequest", w.req, "row", w.granted, "receipt", w.receipt))
+	w.answer()
+	w.rule()
+	b := w.build()
+	golden(t, "rotated.tnb", b)
 	if r := verify(b, Options{}); !r.OK {
-		t.Error(r.Broken)
+		t.Errorf("%s\n%s", r.Broken, text(r))
+	}
+}
+
+func TestTheGoldenFilesVerifyByTheirBytesAlone(t *testing.T) {
+	for _, name := range []string{"case.tnb", "rotated.tnb"} {
+		b, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := verify(b, Options{}); !r.OK {
+			t.Errorf("%s: %s", name, r.Broken)
+		}
 	}
 }
 
