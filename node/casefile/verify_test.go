@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"trustnode/attestation"
 	"trustnode/did/envelope"
 	"trustnode/federation/bundle"
 	"trustnode/federation/charter"
@@ -60,17 +59,7 @@ func TestTheFileOfAWholeCaseAndItsReportAreGolden(t *testing.T) {
 // TestTheFileOfACaseAcrossRotationsIsGolden has both parties rotate their keys, before and
 // after what the case rests on.
 func TestTheFileOfACaseAcrossRotationsIsGolden(t *testing.T) {
-	w := newWorld(t, "acme", "vendor", "arbiter")
-	g := w.chain.Head()
-	for _, o := range []*org{w.acme, w.vendor} {
-		w.event(o, attestation.Draft{Type: "charter.signed", Subject: g.ID.String(), Refs: []envelope.ID{g.ID}, Data: attestation.CharterSigned{Body: g.ID}})
-	}
-	w.rotate(w.vendor, true)
-	w.lend()
-	w.rotate(w.acme, true)
-	w.file(1, w.manifest("permission", w.perm, "revocation", w.revoked, "row", w.denied, "readrequest", w.req, "row", w.granted, "receipt", w.receipt))
-	w.answer()
-	w.rule()
+	w := rotatedStory(t)
 	b := w.build()
 	golden(t, "rotated.tnb", b)
 	if r := verify(b, Options{}); !r.OK {

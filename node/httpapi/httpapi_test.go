@@ -127,6 +127,7 @@ var operations = map[string]struct {
 	"disputeRule":      {route{"POST", "/api/v1/disputes/{id}/rule"}, true},
 	"disputeExport":    {route{"GET", "/api/v1/disputes/{id}/export"}, true},
 	"eventList":        {route{"GET", "/api/v1/events"}, true},
+	"eventProve":       {route{"GET", "/api/v1/events/{id}/proof"}, true},
 	"logHead":          {route{"GET", "/api/v1/log/{did}/head"}, true},
 }
 
@@ -320,6 +321,8 @@ func TestRefusalsHaveOneForm(t *testing.T) {
 		{"a wait out of range", "GET", "/api/v1/status?timeout_s=601", "", 400, fault.Invalid},
 		{"an organization that is no DID", "GET", "/api/v1/events?org=x", "", 400, fault.Invalid},
 		{"a moment that is none", "GET", "/api/v1/trust/did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK?as_of=noon", "", 400, fault.Invalid},
+		{"a proof of no id", "GET", "/api/v1/events/nonsense/proof", "", 400, fault.Invalid},
+		{"a proof of an event that is not held", "GET", "/api/v1/events/" + none + "/proof", "", 404, fault.NotFound},
 		{"a log of no DID", "GET", "/api/v1/log/x/head", "", 400, fault.Invalid},
 		{"a log that is not held", "GET", "/api/v1/log/did:web:x.example/head", "", 404, fault.NotFound},
 		{"tiles of no DID", "GET", "/api/v1/log/x/tile/0/000.p/1", "", 400, fault.Invalid},

@@ -29,6 +29,17 @@ type LogHead struct {
 // tlog-tiles, to the operator alone. Members have sync, and what a log says is theirs.
 func (s *server) logRoutes(api huma.API, mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/v1/log/{did}/tile/{path...}", s.tile)
+	s.route(api, http.MethodGet, "/api/v1/events/{id}/proof", "eventProve", "The file that proves one event to anyone", http.StatusOK, func(op huma.Operation) {
+		huma.Register(api, op, func(ctx context.Context, in *struct {
+			ID string `path:"id" maxLength:"128"`
+		}) (*bytesOut, error) {
+			b, err := s.Party.Prove(ctx, in.ID)
+			if err != nil {
+				return nil, s.refuse(err)
+			}
+			return &bytesOut{ContentType: "application/octet-stream", Body: b}, nil
+		})
+	})
 	s.route(api, http.MethodGet, "/api/v1/log/{did}/head", "logHead", "One signed head of a log, and the policy that judges it", http.StatusOK, func(op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *struct {
 			DID string `path:"did" doc:"whose log, or self"`
