@@ -50,6 +50,18 @@ func (l Line) Witness() (did.DID, bool) {
 	return d, err == nil
 }
 
+// Witnesses returns the organizations that n has a witness line of, each once and
+// without the log's own, in the order of the lines. No line is verified.
+func (n Note) Witnesses() []did.DID {
+	var out []did.DID
+	for _, l := range n.Lines {
+		if w, ok := l.Witness(); ok && w != n.Org && !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
 // Cosigned verifies l as a cosignature of witness over n under key, and
 // returns its time.
 func (n Note) Cosigned(l Line, witness did.DID, key did.PublicKey) (envelope.Time, error) {

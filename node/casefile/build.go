@@ -111,17 +111,25 @@ func (b *builder) didLogs() error {
 			if m.DID.Method() != didwebvh.Method || !b.first("did", m.DID) {
 				continue
 			}
-			log, witness, err := b.s.DIDLog(b.ctx, m.DID)
-			if err != nil {
-				return fmt.Errorf("DID log of %s: %w", m.DID, err)
-			}
-			if _, err := b.ring.Offer(b.ctx, m.DID, log, witness); err != nil {
-				return fmt.Errorf("DID log of %s: %w", m.DID, err)
-			}
-			for _, part := range bundle.DIDLogs(m.DID, 1, log, witness) {
-				b.lines = append(b.lines, part)
+			if err := b.didLog(m.DID); err != nil {
+				return err
 			}
 		}
+	}
+	return nil
+}
+
+// didLog adds one DID log.
+func (b *builder) didLog(d did.DID) error {
+	log, witness, err := b.s.DIDLog(b.ctx, d)
+	if err != nil {
+		return fmt.Errorf("DID log of %s: %w", d, err)
+	}
+	if _, err := b.ring.Offer(b.ctx, d, log, witness); err != nil {
+		return fmt.Errorf("DID log of %s: %w", d, err)
+	}
+	for _, part := range bundle.DIDLogs(d, 1, log, witness) {
+		b.lines = append(b.lines, part)
 	}
 	return nil
 }

@@ -56,13 +56,26 @@ func TestTheFileOfAWholeCaseAndItsReportAreGolden(t *testing.T) {
 	golden(t, "case.txt", []byte(text(r)))
 }
 
-func TestTheGoldenFileVerifiesByItsBytesAlone(t *testing.T) {
-	b, err := os.ReadFile("testdata/case.tnb")
-	if err != nil {
-		t.Fatal(err)
-	}
+// TestTheFileOfACaseAcrossRotationsIsGolden has both parties rotate their keys, before and
+// after what the case rests on.
+func TestTheFileOfACaseAcrossRotationsIsGolden(t *testing.T) {
+	w := rotatedStory(t)
+	b := w.build()
+	golden(t, "rotated.tnb", b)
 	if r := verify(b, Options{}); !r.OK {
-		t.Error(r.Broken)
+		t.Errorf("%s\n%s", r.Broken, text(r))
+	}
+}
+
+func TestTheGoldenFilesVerifyByTheirBytesAlone(t *testing.T) {
+	for _, name := range []string{"case.tnb", "rotated.tnb"} {
+		b, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := verify(b, Options{}); !r.OK {
+			t.Errorf("%s: %s", name, r.Broken)
+		}
 	}
 }
 

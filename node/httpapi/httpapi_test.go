@@ -128,6 +128,8 @@ var operations = map[string]struct {
 	"disputeRule":      {route{"POST", "/api/v1/disputes/{id}/rule"}, true},
 	"disputeExport":    {route{"GET", "/api/v1/disputes/{id}/export"}, true},
 	"eventList":        {route{"GET", "/api/v1/events"}, true},
+	"eventProve":       {route{"GET", "/api/v1/events/{id}/proof"}, true},
+	"logHead":          {route{"GET", "/api/v1/log/{did}/head"}, true},
 }
 
 func TestOpenAPI(t *testing.T) {
@@ -320,6 +322,14 @@ func TestRefusalsHaveOneForm(t *testing.T) {
 		{"a wait out of range", "GET", "/api/v1/status?timeout_s=601", "", 400, fault.Invalid},
 		{"an organization that is no DID", "GET", "/api/v1/events?org=x", "", 400, fault.Invalid},
 		{"a moment that is none", "GET", "/api/v1/trust/did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK?as_of=noon", "", 400, fault.Invalid},
+		{"a proof of no id", "GET", "/api/v1/events/nonsense/proof", "", 400, fault.Invalid},
+		{"a proof of an event that is not held", "GET", "/api/v1/events/" + none + "/proof", "", 404, fault.NotFound},
+		{"a log of no DID", "GET", "/api/v1/log/x/head", "", 400, fault.Invalid},
+		{"a log that is not held", "GET", "/api/v1/log/did:web:x.example/head", "", 404, fault.NotFound},
+		{"tiles of no DID", "GET", "/api/v1/log/x/tile/0/000.p/1", "", 400, fault.Invalid},
+		{"tiles of a log that is not held", "GET", "/api/v1/log/did:web:x.example/tile/0/000.p/1", "", 404, fault.NotFound},
+		{"a tile beyond the log", "GET", "/api/v1/log/self/tile/0/000", "", 404, fault.NotFound},
+		{"a tile that is none", "GET", "/api/v1/log/self/tile/0/0", "", 404, fault.NotFound},
 		{"too large a body", "POST", "/api/v1/agents", `{"name":"` + strings.Repeat("x", 17<<20) + `"}`, 413, fault.TooLarge},
 	} {
 		w := d.operator(c.method, c.path, strings.NewReader(c.body))
@@ -414,5 +424,26 @@ func TestAloneByHTTP(t *testing.T) {
 	}
 	if audit.Granted != 1 || !audit.GapFree || !slices.Equal(ops, []string{"issue", "read", "received"}) {
 		t.Errorf("got %+v", audit)
+	}
+}
+
+// Tiles are the operator's: members have sync, and others are not told what a log says.
+func TestTilesAreTheOperators(t *testing.T) {
+	d := open(t)
+	if w := d.operator("POST", "/api/v1/agents", strings.NewReader(`{"name":"x","can":["lend"]}`)); w.Code >= 300 {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	for _, path := range []string{"/api/v1/log/self/tile/0/000.p/1", "/api/v1/log/self/tile/entries/000.p/1", "/api/v1/log/did:web:x.example/tile/0/000"} {
+		for name, header := range map[string]string{"none": "", "another": "Bearer x", "an agent's": "Bearer tn1_AAAAAAAA_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"} {
+			if w := d.ask("GET", path, nil, "Authorization", header); w.Code != 401 || refusal(w).Code != fault.Unauthenticated || bytes.Contains(w.Body.Bytes(), []byte("log.opened")) {
+				t.Errorf("%s with the token %s: got %d %.200s", path, name, w.Code, w.Body)
+			}
+		}
+	}
+	if w := d.operator("GET", "/api/v1/log/self/tile/entries/000.p/1", nil); w.Code != 200 || !bytes.Contains(w.Body.Bytes(), []byte("log.opened")) || w.Header().Get("Cache-Control") != "no-store" {
+		t.Errorf("got %d %v %.200s", w.Code, w.Header(), w.Body)
+	}
+	if w := d.operator("GET", "/api/v1/log/self/tile/0/000.p/1", nil); w.Code != 200 || w.Body.Len() != 32 {
+		t.Errorf("got %d and %d bytes", w.Code, w.Body.Len())
 	}
 }

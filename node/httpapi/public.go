@@ -22,6 +22,7 @@ func (s *server) public(api huma.API, mux *http.ServeMux) {
 	mux.HandleFunc("GET /readyz", s.ready)
 	s.hosting(mux)
 	mux.HandleFunc("GET /api/v1/log/{did}/checkpoint", s.checkpoint)
+	s.logRoutes(api, mux)
 	mux.HandleFunc("GET /agents/{name}/{file}", s.agentFile)
 	mux.Handle("GET /metrics", loopback(promhttp.HandlerFor(s.metrics(), promhttp.HandlerOpts{})))
 }

@@ -66,7 +66,7 @@ func (s *session) take(m Material) error {
 			return logRefusal(err, m.Witness != nil)
 		}
 		s.along(m, bundle.DIDLog{DID: h.DID(), From: 1, Log: h.Log(), Witness: m.Witness})
-	case KindBundle, KindCase:
+	case KindBundle, KindCase, KindProof:
 		return s.takeLines(m, b)
 	case KindObject:
 		e, err := envelope.ParseDSSE(bytes.TrimSuffix(b, []byte("\n")), maxObject)

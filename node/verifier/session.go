@@ -72,6 +72,8 @@ func (s *session) judge(kind Kind, b []byte) error {
 		return s.didLog(b)
 	case KindBundle:
 		return s.bundle(b)
+	case KindProof:
+		return s.proof(b)
 	case KindObject:
 		return s.object(b)
 	case KindCompact:

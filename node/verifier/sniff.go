@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"trustnode/attestation"
 	"trustnode/did"
 	"trustnode/did/strictjson"
 	"trustnode/federation/bundle"
@@ -28,10 +29,11 @@ const (
 	KindObject     Kind = "object"
 	KindCompact    Kind = "compact"
 	KindCredential Kind = "credential"
+	KindProof      Kind = "proof"
 )
 
 var kindWords = map[Kind]string{
-	KindBundle: "bundle", KindDIDLog: "DID log", KindDocument: "DID document", KindWitness: "witness file of a DID log",
+	KindProof: "proof of an event", KindBundle: "bundle", KindDIDLog: "DID log", KindDocument: "DID document", KindWitness: "witness file of a DID log",
 	KindResolution: "DID resolution result", KindObject: "signed object", KindCompact: "object in compact form", KindCredential: "credential",
 }
 
@@ -63,7 +65,29 @@ func read(r io.Reader) (Kind, []byte, error) {
 	if kind == kindJSON {
 		return tellJSON(b)
 	}
+	if kind == KindCase && provesEvent(b) {
+		if kind = KindProof; len(b) > maxBundle {
+			return kind, nil, broken("the file is longer than the %s bytes a %s may have", thousands(maxBundle), kindName(kind))
+		}
+	}
 	return kind, b, nil
+}
+
+// provesEvent tells the proof of an event from the file of a case, which have one header:
+// the one is about an entry that it holds, the other about a dispute.
+func provesEvent(b []byte) bool {
+	head, rest, _ := bytes.Cut(b, []byte("\n"))
+	h, err := bundle.ParseHeader(head)
+	if err != nil || len(h.About) == 0 {
+		return false
+	}
+	for raw := range bytes.Lines(rest) {
+		l, err := bundle.ParseLine(bytes.TrimSuffix(raw, []byte("\n")))
+		if e, ok := l.(bundle.Entry); err == nil && ok && attestation.Entry(e.Entry).Check() == nil && attestation.Entry(e.Entry).ID() == h.About[0] {
+			return true
+		}
+	}
+	return false
 }
 
 // kindJSON is a file of which only the whole JSON tells what it is.

@@ -1,0 +1,63 @@
+package casefile
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"trustnode/attestation"
+	"trustnode/did/envelope"
+)
+
+// rotatedStory is the whole case, with both parties' keys rotated before it is filed.
+func rotatedStory(t testing.TB) *world {
+	w := newWorld(t, "acme", "vendor", "arbiter")
+	g := w.chain.Head()
+	for _, o := range []*org{w.acme, w.vendor} {
+		w.event(o, attestation.Draft{Type: "charter.signed", Subject: g.ID.String(), Refs: []envelope.ID{g.ID}, Data: attestation.CharterSigned{Body: g.ID}})
+	}
+	w.rotate(w.vendor, true)
+	w.lend()
+	w.rotate(w.acme, true)
+	w.file(1, w.manifest("permission", w.perm, "revocation", w.revoked, "row", w.denied, "readrequest", w.req, "row", w.granted, "receipt", w.receipt))
+	w.answer()
+	w.rule()
+	return w
+}
+
+// eventOf is the first event of a type in the log of o.
+func (o *org) eventOf(t testing.TB, typ attestation.Type) envelope.ID {
+	t.Helper()
+	for _, f := range o.facts {
+		if f.Event.Body().Type == typ {
+			return f.Event.ID()
+		}
+	}
+	t.Fatalf("no %s", typ)
+	return envelope.ID{}
+}
+
+// TestTheProofOfAnEventIsGolden: package verifier says what these files prove.
+func TestTheProofOfAnEventIsGolden(t *testing.T) {
+	w := rotatedStory(t)
+	for name, typ := range map[string]attestation.Type{"proof.tnb": "loan.issued", "proof-public.tnb": "dispute.filed"} {
+		b, err := Prove(context.Background(), w, w.acme.did, w.acme.eventOf(t, typ))
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name, b)
+	}
+}
+
+func TestWhatIsNotHeldIsNotProven(t *testing.T) {
+	w := story(t)
+	id := w.acme.eventOf(t, "loan.issued")
+	for name, f := range map[string]func() ([]byte, error){
+		"an event of nobody":        func() ([]byte, error) { return Prove(context.Background(), w, w.acme.did, w.id2()) },
+		"an event of another's log": func() ([]byte, error) { return Prove(context.Background(), w, w.vendor.did, id) },
+	} {
+		if b, err := f(); !errors.Is(err, attestation.ErrNotFound) || b != nil {
+			t.Errorf("%s: %d bytes, %v", name, len(b), err)
+		}
+	}
+}

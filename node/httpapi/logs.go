@@ -1,0 +1,143 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"trustnode/attestation"
+	attlog "trustnode/attestation/log"
+	"trustnode/did"
+	"trustnode/node/fault"
+)
+
+// LogHead is one signed head of a log, and what an auditor judges it by.
+type LogHead struct {
+	Org        string   `json:"org"`
+	Size       uint64   `json:"size"`
+	Root       string   `json:"root"`
+	Checkpoint string   `json:"checkpoint" doc:"C2SP signed note with every cosignature held"`
+	Key        string   `json:"key" doc:"multikey that signed it, in force at its position"`
+	Witnessed  []string `json:"witnessed" doc:"organizations whose cosignature it carries"`
+	Need       int      `json:"need" doc:"how many the charter asks for"`
+	Policy     string   `json:"policy" doc:"the same as a witness policy of C2SP tools"`
+}
+
+// logRoutes registers how a log is taken out of the node: its tiles are served as C2SP
+// tlog-tiles, to the operator alone. Members have sync, and what a log says is theirs.
+func (s *server) logRoutes(api huma.API, mux *http.ServeMux) {
+	mux.HandleFunc("GET /api/v1/log/{did}/tile/{path...}", s.tile)
+	s.route(api, http.MethodGet, "/api/v1/events/{id}/proof", "eventProve", "The file that proves one event to anyone", http.StatusOK, func(op huma.Operation) {
+		huma.Register(api, op, func(ctx context.Context, in *struct {
+			ID string `path:"id" maxLength:"128"`
+		}) (*bytesOut, error) {
+			b, err := s.Party.Prove(ctx, in.ID)
+			if err != nil {
+				return nil, s.refuse(err)
+			}
+			return &bytesOut{ContentType: "application/octet-stream", Body: b}, nil
+		})
+	})
+	s.route(api, http.MethodGet, "/api/v1/log/{did}/head", "logHead", "One signed head of a log, and the policy that judges it", http.StatusOK, func(op huma.Operation) {
+		huma.Register(api, op, func(ctx context.Context, in *struct {
+			DID string `path:"did" doc:"whose log, or self"`
+		}) (*struct{ Body LogHead }, error) {
+			out, err := s.logHead(ctx, in.DID)
+			if err != nil {
+				return nil, s.refuse(err)
+			}
+			return &struct{ Body LogHead }{out}, nil
+		})
+	})
+}
+
+// orgNamed reads the organization that a path names.
+func (s *server) orgNamed(text string) (did.DID, error) {
+	if text == selfWord {
+		return s.Node.Org, nil
+	}
+	d, err := did.Parse(text)
+	if err != nil {
+		return did.DID{}, fault.Wrap(fault.Invalid, "did", err)
+	}
+	return d, nil
+}
+
+func (s *server) logHead(ctx context.Context, who string) (LogHead, error) {
+	d, err := s.orgNamed(who)
+	if err != nil {
+		return LogHead{}, err
+	}
+	by, need := s.witnesses(d)
+	n, err := s.Node.Rec.HeadFor(ctx, d, need)
+	if errors.Is(err, attestation.ErrNotFound) {
+		return LogHead{}, fault.New(fault.NotFound, "head", "no signed head of %s is held here", d).WithHint("trustnode event list names the logs held here")
+	}
+	if err != nil {
+		return LogHead{}, err
+	}
+	p, err := s.Node.Rec.PolicyOf(ctx, n, by, need)
+	if err != nil {
+		return LogHead{}, err
+	}
+	text, err := p.Bytes()
+	if errors.Is(err, attlog.ErrPolicy) {
+		return LogHead{}, fault.Wrap(fault.Unavailable, "witnesses", err).WithHint("the charter asks for more witnesses than have a witness key that is known here")
+	}
+	if err != nil {
+		return LogHead{}, err
+	}
+	return LogHead{Org: d.String(), Size: n.Head.Size, Root: n.Head.Root.String(), Checkpoint: string(n.Bytes()), Key: p.Key.Multikey(),
+		Witnessed: texts(n.Witnesses()), Need: need, Policy: string(text)}, nil
+}
+
+// witnesses are the organizations that may cosign heads of d, and how many the charter in
+// force asks for; nobody without a charter.
+func (s *server) witnesses(d did.DID) (by []did.DID, need int) {
+	c, ok := s.Member.Charter()
+	if !ok {
+		return nil, 0
+	}
+	for _, m := range c.Head().ActiveMembers() {
+		if m.DID != d {
+			by = append(by, m.DID)
+		}
+	}
+	return by, int(c.Head().Policy.FreshQuorum)
+}
+
+// tile serves one tile or entry bundle of a log.
+func (s *server) tile(w http.ResponseWriter, r *http.Request) {
+	b, err := s.tileBytes(r)
+	if err != nil {
+		problemOf(w, 0, s.refuse(err))
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(b)
+}
+
+func (s *server) tileBytes(r *http.Request) ([]byte, error) {
+	if !s.isOperator(r.Header.Get("Authorization")) {
+		return nil, fault.New(fault.Unauthenticated, "token", "this route is the operator's").WithHint("send the text of DIR/operator.token as bearer token")
+	}
+	d, err := s.orgNamed(r.PathValue("did"))
+	if err != nil {
+		return nil, err
+	}
+	l, err := s.Events.Log(r.Context(), d)
+	if errors.Is(err, attestation.ErrNotFound) {
+		return nil, fault.New(fault.NotFound, "log", "no log of %s is held here", d)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b, err := attlog.TilesOf(l)(r.Context(), "tile/"+r.PathValue("path"))
+	if errors.Is(err, attlog.ErrTile) {
+		return nil, fault.Wrap(fault.NotFound, "tile", err)
+	}
+	return b, err
+}

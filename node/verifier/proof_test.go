@@ -1,0 +1,164 @@
+package verifier_test
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	attlog "trustnode/attestation/log"
+	"trustnode/did/envelope"
+	"trustnode/federation/bundle"
+	"trustnode/node/verifier"
+)
+
+func shared(t *testing.T, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("..", "casefile", "testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func judgeProof(b []byte, change ...func(*verifier.Options)) verifier.Report {
+	o := verifier.Options{Name: "proof.tnb", Now: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)}
+	for _, f := range change {
+		f(&o)
+	}
+	return verifier.Verify(context.Background(), bytes.NewReader(b), o)
+}
+
+// TestAProofIsJudgedByWhatItIsAbout: the files of a case and of an event have one header;
+// what its first id names tells them apart.
+func TestAProofIsJudgedByWhatItIsAbout(t *testing.T) {
+	for name, want := range map[string]verifier.Kind{"proof.tnb": verifier.KindProof, "proof-public.tnb": verifier.KindProof, "case.tnb": verifier.KindCase, "rotated.tnb": verifier.KindCase} {
+		r := judgeProof(shared(t, name))
+		if r.Kind != want || !r.OK {
+			t.Errorf("%s is a %s, want %s: %s", name, r.Kind, want, r.Why)
+		}
+	}
+}
+
+func TestWhatAProofSays(t *testing.T) {
+	r := judgeProof(shared(t, "proof.tnb"))
+	var text strings.Builder
+	for _, l := range r.Lines {
+		text.WriteString(l.Kind + "\t" + l.Text + "\n")
+	}
+	for _, want := range []string{"loan.issued", "stood up to 6, rotated at 7", "witnessed 2", "fed1-admq-ppgp", "result\tverifies"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%q is not said:\n%s", want, text.String())
+		}
+	}
+	if r := judgeProof(shared(t, "proof.tnb"), func(o *verifier.Options) { o.Strict = true }); r.OK {
+		t.Error("strict verification takes the word of the file")
+	}
+	if r := judgeProof(shared(t, "proof.tnb"), func(o *verifier.Options) {
+		o.Fingerprint = "fed1-cfty-5puv-redc-auo2-xlbf-5qzy-j7d6-3ghr-qhf5"
+	}); r.OK {
+		t.Error("another fingerprint is taken")
+	}
+}
+
+// TestOneChangedByteOfAProofIsFound is attestation I-10.
+func TestOneChangedByteOfAProofIsFound(t *testing.T) {
+	b := shared(t, "proof.tnb")
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	for range 60 {
+		i, bit := rnd.IntN(len(b)), rnd.IntN(8)
+		c := bytes.Clone(b)
+		c[i] ^= 1 << bit
+		if judgeProof(c).OK {
+			t.Errorf("bit %d of byte %d is nothing", bit, i)
+		}
+		if judgeProof(slices.Delete(bytes.Clone(b), i, i+1)).OK {
+			t.Errorf("byte %d is nothing", i)
+		}
+	}
+	lines := bytes.SplitAfter(b, []byte("\n"))
+	for i := range lines[:len(lines)-1] {
+		if judgeProof(bytes.Join(slices.Delete(slices.Clone(lines), i, i+1), nil)).OK {
+			t.Errorf("line %d is nothing", i+1)
+		}
+	}
+}
+
+// anew writes lines below a header about id that fits them.
+func anew(t *testing.T, id envelope.ID, lines ...bundle.Line) []byte {
+	t.Helper()
+	b, err := bundle.Encode(bundle.Header{}, lines...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := bytes.Cut(b, []byte("\n"))
+	root := attlog.RootOf(attlog.Leaves(bytes.Split(bytes.TrimSuffix(rest, []byte("\n")), []byte("\n"))))
+	head, err := bundle.EncodeHeader(bundle.Header{About: []envelope.ID{id, root}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(append(head, '\n'), rest...)
+}
+
+func proofLines(t *testing.T, b []byte) (id envelope.ID, out []bundle.Line) {
+	t.Helper()
+	head, rest, _ := bytes.Cut(bytes.TrimSuffix(b, []byte("\n")), []byte("\n"))
+	h, err := bundle.ParseHeader(head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for raw := range bytes.SplitSeq(rest, []byte("\n")) {
+		l, err := bundle.ParseLine(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, l)
+	}
+	return h.About[0], out
+}
+
+// TestAProofRestsOnEachLine writes proofs anew without one line, and with lines of another
+// file: what is missing leaves it pending or broken, what is too much fails it.
+func TestAProofRestsOnEachLine(t *testing.T) {
+	id, lines := proofLines(t, shared(t, "proof-public.tnb"))
+	if r := judgeProof(anew(t, id, lines...)); !r.OK {
+		t.Fatal(r.Why)
+	}
+	for i, l := range lines {
+		r := judgeProof(anew(t, id, slices.Delete(slices.Clone(lines), i, i+1)...))
+		switch l.(type) {
+		case bundle.Body: // of which the entry holds the id
+			r.OK = false
+		case bundle.Envelope: // without the charter it rests on the DID of the organization
+			if r.OK && strings.Contains(r.Lines[len(r.Lines)-1].Text, "fed1-") {
+				t.Error("a proof without a charter names a federation")
+			}
+			r.OK = false
+		}
+		if r.OK {
+			t.Errorf("a proof without line %d, a %s, verifies", i+2, l.Kind())
+		}
+	}
+	_, whole := proofLines(t, shared(t, "rotated.tnb"))
+	have := map[string]bool{}
+	for _, l := range lines {
+		b, _ := bundle.EncodeLine(l)
+		have[string(b)] = true
+	}
+	for _, l := range whole {
+		b, _ := bundle.EncodeLine(l)
+		if have[string(b)] {
+			continue
+		}
+		if r := judgeProof(anew(t, id, append(slices.Clone(lines), l)...)); r.OK {
+			t.Errorf("a proof with a %s that it does not rest on verifies: %.200s", l.Kind(), b)
+		}
+	}
+}
