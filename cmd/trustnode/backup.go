@@ -98,6 +98,7 @@ func backup(c *cli.Context, s *streams, cfg config.Config) (h vault.Head, size i
 	return h, st.Size(), errors.Join(f.Close(), syncDir(filepath.Dir(name)))
 }
 
+// syncDir makes the names in a directory durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

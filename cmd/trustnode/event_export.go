@@ -182,12 +182,3 @@ func (t *tree) put(path string, data []byte) error {
 }
 
 func (t *tree) read(_ context.Context, path string) ([]byte, error) { return os.ReadFile(t.name(path)) }
-
-// syncDir makes the names in a directory durable.
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}

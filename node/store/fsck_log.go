@@ -310,10 +310,15 @@ func (c *inspector) notes(l *inspectedLog) error {
 	if err != nil {
 		return err
 	}
-	return c.scan(logKey(keyEvidence, l.num), func(k, v []byte) error {
+	return errors.Join(c.hashed(l, keyEvidence, 20, "a note kept as evidence"), c.hashed(l, keyFork, 12, "a proof that the log has forked"))
+}
+
+// hashed checks what is kept under its own hash, after a prefix and more in a key.
+func (c *inspector) hashed(l *inspectedLog, prefix string, more int, what string) error {
+	return c.scan(logKey(prefix, l.num), func(k, v []byte) error {
 		sum := envelope.IDOf(v).Sum()
-		if len(k) != len(keyEvidence)+20 || !bytes.Equal(sum[:8], k[len(k)-8:]) {
-			c.found(l.name, -1, "a note kept as evidence does not hash to its key")
+		if len(k) != len(prefix)+more || !bytes.Equal(sum[:8], k[len(k)-8:]) {
+			c.found(l.name, -1, "%s does not hash to its key", what)
 		}
 		return nil
 	})
