@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"go/parser"
 	"go/token"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -160,6 +163,8 @@ func TestBothAgree(t *testing.T) {
 		j.lines(name, lines, about)
 		j.members(name, lines, about, rnd)
 		j.signatures(name, lines, about)
+		j.heads(name, lines, about)
+		j.forged(name, lines, about, rnd)
 	}
 	t.Logf("%d files", j.n)
 	for words := range onlyTheProduct {
@@ -261,6 +266,103 @@ func (j *judges) signatures(name string, lines content, about string) {
 			}
 		}
 	}
+}
+
+// heads drops, doubles and reorders the lines of heads, and cuts logs off before a rotation.
+func (j *judges) heads(name string, lines content, about string) {
+	for i, l := range lines {
+		o := parse(l)
+		if o["proof"] == nil {
+			continue
+		}
+		proof := string(url(text(o, "proof")))
+		at := strings.LastIndex(proof, "\n\n") + 2
+		sigs := strings.SplitAfter(strings.TrimSuffix(proof[at:], "\n"), "\n")
+		sigs[len(sigs)-1] += "\n"
+		for n := range sigs {
+			for what, c := range map[string][]string{"without": slices.Delete(slices.Clone(sigs), n, n+1), "twice": slices.Insert(slices.Clone(sigs), n, sigs[n]), "last": append(slices.Delete(slices.Clone(sigs), n, n+1), sigs[n])} {
+				o["proof"] = base64.RawURLEncoding.EncodeToString([]byte(proof[:at] + strings.Join(c, "")))
+				j.agree(fmt.Sprintf("%s, line %d of the head in line %d %s", name, n, i+2, what), lines.with(i, o).file(about))
+			}
+		}
+		if e := claimed(l); e.event["type"] == "key.rotated" {
+			cut := slices.DeleteFunc(slices.Clone(lines), func(l []byte) bool {
+				x := claimed(l)
+				return x.org == e.org && x.index >= e.index
+			})
+			j.agree(fmt.Sprintf("%s, the log of line %d cut off there", name, i+2), cut.file(about))
+		}
+	}
+}
+
+// claimed reads an entry line without judging it; the zero entry for another line.
+func claimed(l []byte) entry {
+	var f file
+	if o := parse(l); o["entry"] != nil {
+		f.entry(o)
+		return f.entries[0]
+	}
+	return entry{}
+}
+
+// forged has whoever holds all keys sign heads over entries that are signed falsely, or by a
+// key of another place: the trees are true, so that the signature alone is left to find it.
+func (j *judges) forged(name string, lines content, about string, rnd *rand.Rand) {
+	keys := map[string]ed25519.PrivateKey{}
+	for n := byte(1); n < 60; n++ { // the seeds of the golden files
+		k := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{n}, 32))
+		keys["z"+text58(append([]byte{0xed, 1}, k.Public().(ed25519.PublicKey)...))] = k
+	}
+	for i, l := range lines {
+		e := claimed(l)
+		if e.raw == nil {
+			continue
+		}
+		if !bytes.Equal(jcs(resigned(parse(l), e, e.raw, keys)), l) {
+			j.t.Errorf("%s: line %d is not signed again as it was", name, i+2)
+		}
+		raw := bytes.Clone(e.raw)
+		raw[1+rnd.IntN(64)] ^= 1 << rnd.IntN(8)
+		j.both(fmt.Sprintf("%s, a false signature in line %d", name, i+2), lines.with(i, resigned(parse(l), e, raw, keys)).file(about))
+		for k := range keys {
+			if k != text(e.event, "kid") && rnd.IntN(8) == 0 {
+				event := maps.Clone(e.event)
+				event["kid"] = k
+				body := jcs(event)
+				sig := ed25519.Sign(keys[k], pae(media+"event.v1+json", body))
+				j.agree(fmt.Sprintf("%s, line %d by another key", name, i+2), lines.with(i, resigned(parse(l), e, slices.Concat([]byte{1}, sig, body), keys)).file(about))
+			}
+		}
+	}
+}
+
+// resigned puts other bytes into the place of an entry, and has the head over them signed
+// by whoever signed the old one.
+func resigned(o map[string]any, e entry, raw []byte, keys map[string]ed25519.PrivateKey) map[string]any {
+	proof := string(url(text(o, "proof")))
+	var path []byte
+	for _, l := range strings.Split(proof[:strings.Index(proof, "\n\n")], "\n")[2:] {
+		path = append(path, std(l)...)
+	}
+	root := climb(sum([]byte{0}, raw), e.index, e.size, path)
+	head := fmt.Sprintf("%s/log\n%d\n%s", e.org, e.size, base64.StdEncoding.EncodeToString(root))
+	lines := ""
+	for l := range strings.Lines(e.lines) {
+		name, sig, _ := strings.Cut(strings.TrimPrefix(strings.TrimSuffix(l, "\n"), "— "), " ")
+		b, alg, message := std(sig), "\x01", head+"\n"
+		if strings.HasSuffix(name, "/witness") {
+			alg, message = "\x04", fmt.Sprintf("cosignature/v1\ntime %d\n%s", binary.BigEndian.Uint64(b[4:]), message)
+		}
+		for k, private := range keys {
+			if bytes.Equal(b[:4], sum([]byte(name+"\n"+alg), keyBytes(k))[:4]) {
+				b = append(b[:len(b)-64], ed25519.Sign(private, []byte(message))...)
+			}
+		}
+		lines += "— " + name + " " + base64.StdEncoding.EncodeToString(b) + "\n"
+	}
+	o["entry"] = base64.RawURLEncoding.EncodeToString(raw)
+	o["proof"] = base64.RawURLEncoding.EncodeToString([]byte(strings.Replace(proof, e.head+"\n\n"+e.lines, head+"\n\n"+lines, 1)))
+	return o
 }
 
 // TestItIsSmallAndAlone holds the program to what makes it a second opinion: it can be
