@@ -39,7 +39,7 @@ func rounds() int {
 	if os.Getenv("TRUSTNODE_LONG") != "" {
 		return 1000
 	}
-	return 100
+	return 50
 }
 
 // judges holds what both programs said of the files they were given.
@@ -165,6 +165,7 @@ func TestBothAgree(t *testing.T) {
 		j.signatures(name, lines, about)
 		j.heads(name, lines, about)
 		j.forged(name, lines, about, rnd)
+		j.controllers(name, lines, about)
 	}
 	t.Logf("%d files", j.n)
 	for words := range onlyTheProduct {
@@ -243,7 +244,7 @@ func (j *judges) members(name string, lines content, about string, rnd *rand.Ran
 		for n := range lines[:i] {
 			a, b := parse(lines[i]), parse(lines[n])
 			for k := range a {
-				if _, ok := b[k]; !ok || rnd.IntN(4) > 0 || fmt.Sprint(a[k]) == fmt.Sprint(b[k]) {
+				if _, ok := b[k]; !ok || rnd.IntN(8) > 0 || fmt.Sprint(a[k]) == fmt.Sprint(b[k]) {
 					continue
 				}
 				c := parse(lines[i])
@@ -308,11 +309,7 @@ func claimed(l []byte) entry {
 // forged has whoever holds all keys sign heads over entries that are signed falsely, or by a
 // key of another place: the trees are true, so that the signature alone is left to find it.
 func (j *judges) forged(name string, lines content, about string, rnd *rand.Rand) {
-	keys := map[string]ed25519.PrivateKey{}
-	for n := byte(1); n < 60; n++ { // the seeds of the golden files
-		k := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{n}, 32))
-		keys["z"+text58(append([]byte{0xed, 1}, k.Public().(ed25519.PublicKey)...))] = k
-	}
+	keys := goldenKeys()
 	for i, l := range lines {
 		e := claimed(l)
 		if e.raw == nil {
@@ -334,6 +331,84 @@ func (j *judges) forged(name string, lines content, about string, rnd *rand.Rand
 			}
 		}
 	}
+}
+
+// goldenKeys are those of the seeds of the golden files, by multikey.
+func goldenKeys() map[string]ed25519.PrivateKey {
+	keys := map[string]ed25519.PrivateKey{}
+	for n := byte(1); n < 60; n++ {
+		k, private := goldenKey(n)
+		keys[k] = private
+	}
+	return keys
+}
+
+func goldenKey(seed byte) (multikey string, private ed25519.PrivateKey) {
+	private = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, 32))
+	return "z" + text58(append([]byte{0xed, 1}, private.Public().(ed25519.PublicKey)...)), private
+}
+
+// controllers has those who hold the update keys write entries of DID logs anew, each false
+// in one way alone.
+func (j *judges) controllers(name string, lines content, about string) {
+	keys := goldenKeys()
+	other, private := goldenKey(99) // of nobody
+	keys[other] = private
+	for i, l := range lines {
+		o := parse(l)
+		if o["did_log"] == nil {
+			continue
+		}
+		log := bytes.SplitAfter(url(text(o, "did_log")), []byte("\n"))
+		log = log[:len(log)-1]
+		for n := range log {
+			last := strings.Split(text(o, "did"), ":")[2]
+			if n > 0 {
+				last = text(parse(bytes.TrimSuffix(log[n-1], []byte("\n"))), "versionId")
+			}
+			for what, change := range map[string]func(e map[string]any){
+				"as it was":       func(e map[string]any) { rewrite(e, n+1, last, "", keys) },
+				"of another time": func(e map[string]any) { e["versionTime"] = "2026-12-01T10:00:59Z"; rewrite(e, n+1, last, "", keys) },
+				"of another parent": func(e map[string]any) {
+					rewrite(e, n+1, "1-QmQmNiNvcrst2EVsKesiwXhRbArLw7xo1XYCq9BfKP6vm5dS", "", keys)
+				},
+				"by another key": func(e map[string]any) { rewrite(e, n+1, last, other, keys) },
+				"for another key": func(e map[string]any) {
+					at(e, "parameters").(map[string]any)["updateKeys"] = []any{other}
+					rewrite(e, n+1, last, other, keys)
+				},
+			} {
+				e := parse(bytes.TrimSuffix(log[n], []byte("\n")))
+				change(e)
+				c := slices.Clone(log)
+				c[n] = append(jcs(e), '\n')
+				if what == "as it was" {
+					if !bytes.Equal(c[n], log[n]) {
+						j.t.Errorf("%s: entry %d of line %d is not written again as it was", name, n+1, i+2)
+					}
+					continue
+				}
+				o["did_log"] = base64.RawURLEncoding.EncodeToString(bytes.Join(c, nil))
+				j.both(fmt.Sprintf("%s, entry %d of line %d %s", name, n+1, i+2, what), lines.with(i, o).file(about))
+			}
+		}
+	}
+}
+
+// rewrite gives an entry of a DID log its hash after last, and the proof of its signer or of
+// another one.
+func rewrite(e map[string]any, n int, last, signer string, keys map[string]ed25519.PrivateKey) {
+	proof := list(e, "proof")[0].(map[string]any)
+	delete(e, "proof")
+	delete(proof, "proofValue")
+	e["versionId"] = last
+	e["versionId"] = fmt.Sprintf("%d-%s", n, hashText(sum(jcs(e))))
+	if signer == "" {
+		_, signer, _ = strings.Cut(text(proof, "verificationMethod"), "#")
+	}
+	proof["verificationMethod"] = "did:key:" + signer + "#" + signer
+	proof["proofValue"] = "z" + text58(ed25519.Sign(keys[signer], append(sum(jcs(proof)), sum(jcs(e))...)))
+	e["proof"] = []any{proof}
 }
 
 // resigned puts other bytes into the place of an entry, and has the head over them signed
