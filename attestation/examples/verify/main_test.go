@@ -440,6 +440,58 @@ func resigned(o map[string]any, e entry, raw []byte, keys map[string]ed25519.Pri
 	return o
 }
 
+// TestADIDLogIsRefusedForItsOwnSake writes entries anew as controllers does. In a file the
+// events that name the versions refuse them as well, so here the log stands alone.
+func TestADIDLogIsRefusedForItsOwnSake(t *testing.T) {
+	keys := goldenKeys()
+	other, private := goldenKey(99)
+	keys[other] = private
+	_, lines := read(t, "rotated.tnb")
+	for _, c := range []struct {
+		name   string
+		n      int
+		change func(e map[string]any, last string)
+		want   string
+	}{
+		{"as it was", 2, func(e map[string]any, last string) { rewrite(e, 2, last, "", keys) }, ""},
+		{"a first entry of another time", 1, func(e map[string]any, last string) {
+			e["versionTime"] = "2026-12-01T10:00:59Z"
+			rewrite(e, 1, last, "", keys)
+		}, "another SCID"},
+		{"a first entry by a key it does not list", 1, func(e map[string]any, last string) { rewrite(e, 1, last, other, keys) }, "a false proof"},
+		{"a second entry of another parent", 2, func(e map[string]any, last string) { rewrite(e, 2, "1-"+hashText(sum(nil)), "", keys) }, "not the hash of its entry"},
+		{"a second entry for a key nobody announced", 2, func(e map[string]any, last string) {
+			at(e, "parameters").(map[string]any)["updateKeys"] = []any{other}
+			rewrite(e, 2, last, other, keys)
+		}, "nobody announced"},
+	} {
+		o := parse(lines[0]) // of the vendor, two versions
+		log := bytes.SplitAfter(url(text(o, "did_log")), []byte("\n"))[:2]
+		last := strings.Split(text(o, "did"), ":")[2]
+		if c.n == 2 {
+			last = text(parse(bytes.TrimSuffix(log[0], []byte("\n"))), "versionId")
+		}
+		e := parse(bytes.TrimSuffix(log[c.n-1], []byte("\n")))
+		c.change(e, last)
+		log[c.n-1] = append(jcs(e), '\n')
+		o["did_log"] = base64.RawURLEncoding.EncodeToString(bytes.Join(log, nil))
+		if got := refusal(func() { (&file{dids: map[string][]version{}}).didLog(o) }); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// refusal is what f panics with, "" if it does not.
+func refusal(f func()) (why string) {
+	defer func() {
+		if r := recover(); r != nil {
+			why = fmt.Sprint(r)
+		}
+	}()
+	f()
+	return ""
+}
+
 // TestItIsSmallAndAlone holds the program to what makes it a second opinion: it can be
 // read in one sitting, and imports nothing but the standard library.
 func TestItIsSmallAndAlone(t *testing.T) {
