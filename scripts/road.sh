@@ -131,6 +131,12 @@ trustnode trust show --data arbiter --as-of "$T" --json "$QUANT" >score.arbiter
 cmp score.vendor score.arbiter
 trustnode dispute export --data arbiter "$CASE" -o case.tnb
 
+say "what others' tools check: a log as tiles, an event as a file"
+trustnode event export --data acme --tiles acme.log-tiles
+grep -q '^quorum witnesses$' acme.log-tiles/policy
+test "$(grep -c '/witness ' acme.log-tiles/checkpoint)" -ge 1
+trustnode event prove --data vendor "$(trustnode event list --data vendor --type loan.issued --json | cut_member id)" -o loan.proof
+
 say "everything off: one file, one command, no network"
 stop
 mkdir empty
@@ -138,6 +144,8 @@ offline=(env -i HOME="$PWD/empty" PATH="$PATH")
 unshare -rn true 2>/dev/null && offline=(unshare -rn "${offline[@]}")
 cp case.tnb empty/
 (cd empty && "${offline[@]}" trustnode verify case.tnb)
+cp loan.proof empty/
+(cd empty && "${offline[@]}" trustnode verify loan.proof >/dev/null)
 
 say "one byte changed: it does not verify"
 size=$(wc -c <case.tnb)

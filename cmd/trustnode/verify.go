@@ -19,6 +19,7 @@ const verifyHelp = `What a file is, is told by its bytes:
   DID log          did.jsonl, with did-witness.json beside it or --witness FILE
   bundle           a join file, draft, boot file or sync reply: every line of it
   case file        what dispute export writes
+  proof            of one event, what event prove writes
   signed object    an agent object, under the DID log given with --with
   credential       VC 2.0 with eddsa-jcs-2022, under the DID log of its issuer
   DID document     shown; it proves nothing by itself

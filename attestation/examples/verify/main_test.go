@@ -36,7 +36,7 @@ func rounds() int {
 	if os.Getenv("TRUSTNODE_LONG") != "" {
 		return 1000
 	}
-	return 100
+	return 50
 }
 
 // judges holds what both programs said of the files they were given.
@@ -160,6 +160,9 @@ func TestBothAgree(t *testing.T) {
 		j.lines(name, lines, about)
 		j.members(name, lines, about, rnd)
 		j.signatures(name, lines, about)
+		j.heads(name, lines, about)
+		j.forged(name, lines, about, rnd)
+		j.controllers(name, lines, about)
 	}
 	t.Logf("%d files", j.n)
 	for words := range onlyTheProduct {
@@ -238,7 +241,7 @@ func (j *judges) members(name string, lines content, about string, rnd *rand.Ran
 		for n := range lines[:i] {
 			a, b := parse(lines[i]), parse(lines[n])
 			for k := range a {
-				if _, ok := b[k]; !ok || rnd.IntN(4) > 0 || fmt.Sprint(a[k]) == fmt.Sprint(b[k]) {
+				if _, ok := b[k]; !ok || rnd.IntN(8) > 0 || fmt.Sprint(a[k]) == fmt.Sprint(b[k]) {
 					continue
 				}
 				c := parse(lines[i])
@@ -261,6 +264,85 @@ func (j *judges) signatures(name string, lines content, about string) {
 			}
 		}
 	}
+}
+
+// heads drops, doubles and reorders the lines of heads, and cuts logs off before a rotation.
+func (j *judges) heads(name string, lines content, about string) {
+	for i, l := range lines {
+		o := parse(l)
+		if o["proof"] == nil {
+			continue
+		}
+		proof := string(url(text(o, "proof")))
+		at := strings.LastIndex(proof, "\n\n") + 2
+		sigs := strings.SplitAfter(strings.TrimSuffix(proof[at:], "\n"), "\n")
+		sigs[len(sigs)-1] += "\n"
+		for n := range sigs {
+			for what, c := range map[string][]string{"without": slices.Delete(slices.Clone(sigs), n, n+1), "twice": slices.Insert(slices.Clone(sigs), n, sigs[n]), "last": append(slices.Delete(slices.Clone(sigs), n, n+1), sigs[n])} {
+				o["proof"] = base64.RawURLEncoding.EncodeToString([]byte(proof[:at] + strings.Join(c, "")))
+				j.agree(fmt.Sprintf("%s, line %d of the head in line %d %s", name, n, i+2, what), lines.with(i, o).file(about))
+			}
+		}
+		if e := claimed(l); e.event["type"] == "key.rotated" {
+			cut := slices.DeleteFunc(slices.Clone(lines), func(l []byte) bool {
+				x := claimed(l)
+				return x.org == e.org && x.index >= e.index
+			})
+			j.agree(fmt.Sprintf("%s, the log of line %d cut off there", name, i+2), cut.file(about))
+		}
+	}
+}
+
+// TestADIDLogIsRefusedForItsOwnSake writes entries anew as controllers does. In a file the
+// events that name the versions refuse them as well, so here the log stands alone.
+func TestADIDLogIsRefusedForItsOwnSake(t *testing.T) {
+	keys := goldenKeys()
+	other, private := goldenKey(99)
+	keys[other] = private
+	_, lines := read(t, "rotated.tnb")
+	for _, c := range []struct {
+		name   string
+		n      int
+		change func(e map[string]any, last string)
+		want   string
+	}{
+		{"as it was", 2, func(e map[string]any, last string) { rewrite(e, 2, last, "", keys) }, ""},
+		{"a first entry of another time", 1, func(e map[string]any, last string) {
+			e["versionTime"] = "2026-12-01T10:00:59Z"
+			rewrite(e, 1, last, "", keys)
+		}, "another SCID"},
+		{"a first entry by a key it does not list", 1, func(e map[string]any, last string) { rewrite(e, 1, last, other, keys) }, "a false proof"},
+		{"a second entry of another parent", 2, func(e map[string]any, last string) { rewrite(e, 2, "1-"+hashText(sum(nil)), "", keys) }, "not the hash of its entry"},
+		{"a second entry for a key nobody announced", 2, func(e map[string]any, last string) {
+			at(e, "parameters").(map[string]any)["updateKeys"] = []any{other}
+			rewrite(e, 2, last, other, keys)
+		}, "nobody announced"},
+	} {
+		o := parse(lines[0]) // of the vendor, two versions
+		log := bytes.SplitAfter(url(text(o, "did_log")), []byte("\n"))[:2]
+		last := strings.Split(text(o, "did"), ":")[2]
+		if c.n == 2 {
+			last = text(parse(bytes.TrimSuffix(log[0], []byte("\n"))), "versionId")
+		}
+		e := parse(bytes.TrimSuffix(log[c.n-1], []byte("\n")))
+		c.change(e, last)
+		log[c.n-1] = append(jcs(e), '\n')
+		o["did_log"] = base64.RawURLEncoding.EncodeToString(bytes.Join(log, nil))
+		if got := refusal(func() { (&file{dids: map[string][]version{}}).didLog(o) }); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// refusal is what f panics with, "" if it does not.
+func refusal(f func()) (why string) {
+	defer func() {
+		if r := recover(); r != nil {
+			why = fmt.Sprint(r)
+		}
+	}()
+	f()
+	return ""
 }
 
 // TestItIsSmallAndAlone holds the program to what makes it a second opinion: it can be
