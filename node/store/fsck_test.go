@@ -346,3 +346,31 @@ func answers(t *testing.T, db store.DB) (out []string) {
 	}
 	return out
 }
+
+// TestTilesThatNoRootReads: above 65,536 entries the root is read from the third level of
+// tiles, and the one below it is compared all the same.
+func TestTilesThatNoRootReads(t *testing.T) {
+	db := store.Memory()
+	defer db.Close()
+	e := open(t, db)
+	for from := uint64(0); from < 1<<16+300; from += 256 {
+		b := attestation.Batch{Org: org, From: from}
+		for i := range uint64(256) {
+			b.Entries = append(b.Entries, binary.BigEndian.AppendUint64(append(attestation.Entry{1}, make([]byte, 64)...), from+i))
+		}
+		if err := e.Append(context.Background(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := inspect(t, db); len(got) > 0 {
+		t.Fatalf("a sound log: %q", got)
+	}
+	k := "ti/\x00\x00\x00\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00"
+	_, values := pairs(t, db)
+	v := bytes.Clone(values[k])
+	v[77*32] ^= 1
+	set(t, db, k, v)
+	if got := inspect(t, db); len(got) != 1 || !strings.Contains(got[0], "tile 0 of level 1") {
+		t.Errorf("%q", got)
+	}
+}
