@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"trustnode/node/store"
 )
@@ -76,8 +77,13 @@ func newChild(t *testing.T) *child {
 	return c
 }
 
-// ask returns what the child says of a directory; ok is false where it died of it.
+// hung is more than it takes to open and verify a small database on a busy machine.
+const hung = 30 * time.Second
+
+// ask returns what the child says of a directory; ok is false where it died or hung of it.
 func (c *child) ask(dir string) (what string, ok bool) {
+	end := time.AfterFunc(hung, func() { _ = c.cmd.Process.Kill() })
+	defer end.Stop()
 	fmt.Fprintln(c.in, dir)
 	for c.out.Scan() {
 		if what, ok := strings.CutPrefix(c.out.Text(), "said "); ok {
