@@ -170,8 +170,8 @@ func TestEveryDamagedFileIsMetOrHarmless(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed := readFiles(t, dir)
-	t.Run("closed", func(t *testing.T) { damage(t, closed, 24, "") })
-	t.Run("killed", func(t *testing.T) { damage(t, killed, 24, fmt.Sprintf("same %x", h.Sum(nil))) })
+	t.Run("closed", func(t *testing.T) { damage(t, closed, 16, "") })
+	t.Run("killed", func(t *testing.T) { damage(t, killed, 16, fmt.Sprintf("same %x", h.Sum(nil))) })
 }
 
 // damage tries a number of changes of each file; before is what is held without the last commit.

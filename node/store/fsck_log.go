@@ -38,7 +38,6 @@ type named struct {
 // entries reads a log in order, hashes each entry and builds the tree over them, tile by
 // tile, comparing it with the tiles that are kept.
 func (c *inspector) entries(l *inspectedLog) error {
-	l.index.grow(l.head.Size)
 	tree := &treeCheck{c: c, l: l}
 	var blocks []*block
 	flush := func() error {
@@ -57,6 +56,16 @@ func (c *inspector) entries(l *inspectedLog) error {
 		return c.moved(n - tree.told(n))
 	}
 	next := uint64(0)
+	missing := func(to uint64) error {
+		for ; next < to; next++ {
+			if c.faults > MaxFaults {
+				return errEnough // a damaged size may be any number
+			}
+			c.found(l.name, int64(next), "the entry is missing")
+			blocks = addTo(blocks, next, nil)
+		}
+		return nil
+	}
 	err := c.scan(logKey(keyEntry, l.num), func(k, v []byte) error {
 		if len(k) != len(keyEntry)+12 {
 			c.found(l.name, -1, "an entry has the key %x", k)
@@ -67,9 +76,8 @@ func (c *inspector) entries(l *inspectedLog) error {
 			c.found(l.name, int64(i), "lies above the size %d", l.head.Size)
 			return nil
 		}
-		for ; next < i; next++ {
-			c.found(l.name, int64(next), "the entry is missing")
-			blocks = addTo(blocks, next, nil)
+		if err := missing(i); err != nil {
+			return err
 		}
 		blocks = addTo(blocks, i, bytes.Clone(v))
 		if next++; next%tileWidth == 0 && len(blocks) == fsckBlocks {
@@ -81,9 +89,8 @@ func (c *inspector) entries(l *inspectedLog) error {
 	if err != nil {
 		return err
 	}
-	for ; next < l.head.Size; next++ {
-		c.found(l.name, int64(next), "the entry is missing")
-		blocks = addTo(blocks, next, nil)
+	if err := missing(l.head.Size); err != nil {
+		return err
 	}
 	l.leaves = next
 	if err := flush(); err != nil {
