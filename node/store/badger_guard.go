@@ -43,7 +43,7 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("%s: at byte %d: %s", e.File, e.Offset, e.What)
 }
 
-// FaultCode and the rest make it the refusal of a damaged directory.
+// FaultCode is the code of the refusal of a damaged directory.
 func (*DamagedError) FaultCode() string { return "unavailable" }
 
 // FaultReason is the reason of the refusal.
