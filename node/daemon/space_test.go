@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"trustnode/node/fault"
 	"trustnode/node/httpapi"
@@ -47,6 +48,7 @@ func TestAFullDiskRefusesNewWork(t *testing.T) {
 	s.must(http.MethodPost, "/api/v1/permissions/"+loan.ID+"/revoke", httpapi.LoanRevoke{Reason: "ended"}, nil)
 
 	free.Store(200 << 20) // above the reserve, and not yet by enough
+	time.Sleep(2 * spaceEvery)
 	if err := s.call(http.MethodPost, "/api/v1/permissions", issue, nil); err == nil {
 		t.Error("new work is taken just above the reserve")
 	}
