@@ -218,6 +218,10 @@ func restore(ctx context.Context, s *streams, name, dir string) error {
 		if !r.UpdateKeys {
 			fmt.Fprintf(w, "keys        the backup is without the keys of the next DID entry: put the update store back, or rotate by the recovery key\n")
 		}
+		if r.Fsck.Charters == 0 {
+			fmt.Fprintf(w, "next        trustnode run --data %s --accept-unconfirmed: it is in no federation, so nobody can tell it its last numbers\n", dir)
+			return
+		}
 		fmt.Fprintf(w, "next        trustnode run --data %s; it is recovering until peers have told it its last numbers\n", dir)
 	})
 }

@@ -31,7 +31,7 @@ func TestBackupRestoreAndFsckByHand(t *testing.T) {
 		}
 		return a
 	}
-	const sound = `(?m)^1 log, 2 entries, 1 signature that verify, 0 rows, 1 object, 0 charters, .*: sound$`
+	const sound = `(?m)^1 log, 2 entries, 1 signature verified, 0 rows, 1 object, 0 charters, .*: sound$`
 	says(sound, exitDone, "fsck", "--data", dir)
 	says(`backup +`+regexp.QuoteMeta(file)+`, \d+ KiB, verified\nlog +did:webvh:.*: 2 entries\nrestore `, exitDone, "backup", "--data", dir, "-o", file)
 	if st, err := os.Stat(file); err != nil || st.Mode().Perm() != 0o600 {

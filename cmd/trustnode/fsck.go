@@ -49,7 +49,7 @@ func printFsck(w writer, r daemon.FsckReport) {
 		}
 		fmt.Fprintln(w, x)
 	}
-	fmt.Fprintf(w, "%s, %s, %s that verify, %s, %s, %s, %s: %s\n", count(r.Logs, "log"), count(r.Entries, "entry"), count(r.Signatures, "signature"),
+	fmt.Fprintf(w, "%s, %s, %s verified, %s, %s, %s, %s: %s\n", count(r.Logs, "log"), count(r.Entries, "entry"), count(r.Signatures, "signature"),
 		count(r.Rows, "row"), count(r.Bodies+r.Objects, "object"), count(uint64(r.Charters), "charter"), (time.Duration(r.TookMS) * time.Millisecond).String(), sound(r.OK))
 }
 

@@ -23,7 +23,7 @@ import (
 func (n *Node) doctor(ctx context.Context) []httpapi.Check {
 	var out []httpapi.Check
 	for _, look := range []func(context.Context) []httpapi.Check{
-		n.checkIdentity, n.checkUpdateKeys, n.checkWitnesses, n.checkFiles, n.checkAgents, n.checkPartners, n.checkLog, n.checkState,
+		n.checkIdentity, n.checkUpdateKeys, n.checkWitnesses, n.checkFiles, n.checkAgents, n.checkPartners, n.checkLog, n.checkState, n.checkSpace,
 	} {
 		out = append(out, look(ctx)...)
 	}

@@ -76,7 +76,14 @@ func (s *seat) offline(path string, in, out any) {
 // start runs the node until stop, or the end of the test.
 func (s *seat) start() {
 	s.t.Helper()
-	n, err := Open(s.t.Context(), s.cfg, Options{Passphrase: []byte(seatPass), Log: slog.New(slog.DiscardHandler), Version: "test"})
+	s.startWith(Options{})
+}
+
+// startWith is start with options of its own.
+func (s *seat) startWith(o Options) {
+	s.t.Helper()
+	o.Passphrase, o.Log, o.Version = []byte(seatPass), slog.New(slog.DiscardHandler), "test"
+	n, err := Open(s.t.Context(), s.cfg, o)
 	if err != nil {
 		s.t.Fatal(err)
 	}

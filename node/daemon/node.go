@@ -65,8 +65,9 @@ type Node struct {
 	gossip    *gossip.Node   // nil while the node does not run
 	transport *p2p.Transport // likewise
 	handler   http.Handler
-	http      string        // where HTTP is reached while the node runs
-	stopping  chan struct{} // closed when a running node begins to stop
+	http      string                           // where HTTP is reached while the node runs
+	stopping  chan struct{}                    // closed when a running node begins to stop
+	free      func(dir string) (uint64, error) // bytes that may still be written there
 
 	closers []func() error
 }
@@ -77,12 +78,17 @@ type Options struct {
 	Log        *slog.Logger
 	Version    string
 	Wait       time.Duration // how long a command that has the directory open is waited for
+
+	testingOnlyFree func(dir string) (uint64, error) // says how much room there is
 }
 
 // Open locks the data directory, opens both databases, verifies identity, chain and log
 // again from their bytes, and wires the use cases. Nothing runs yet.
 func Open(ctx context.Context, cfg config.Config, o Options) (*Node, error) {
-	n := &Node{cfg: cfg, log: o.Log, version: o.Version, mono: time.Now(), stopping: make(chan struct{})}
+	n := &Node{cfg: cfg, log: o.Log, version: o.Version, mono: time.Now(), stopping: make(chan struct{}), free: o.testingOnlyFree}
+	if n.free == nil {
+		n.free = freeSpace
+	}
 	if err := n.open(ctx, o); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
@@ -93,6 +99,7 @@ func (n *Node) open(ctx context.Context, o Options) error {
 	steps := []func(context.Context) error{
 		func(ctx context.Context) error { return n.openDir(ctx, o.Wait) },
 		func(context.Context) error { return n.openKeys(o.Passphrase) },
+		n.roomToOpen,
 		n.openStores,
 		n.openSelf,
 		n.openUses,

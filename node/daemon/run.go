@@ -77,6 +77,7 @@ func (n *Node) Run(ctx context.Context, acceptUnconfirmed bool, ready func()) er
 	front.run("lender", n.lender.Run)
 	front.run("client", n.client.Run)
 	front.run("projection", n.project)
+	front.run("space", n.watchSpace)
 	front.run("renewal", n.renew)
 	front.run("entry", n.pushEntry)
 	front.run("log", func(ctx context.Context) error {

@@ -80,6 +80,9 @@ func (s *server) statusNow(ctx context.Context) (Status, error) {
 	if log, why := s.Node.Rec.State(); log != recorder.Open && m.State != federation.Recovering {
 		out.Reasons = append(out.Reasons, fmt.Sprintf("the own log is %s: %s; decisions wait and nothing is signed", log, why))
 	}
+	if full := s.Node.Rec.Full(); full != "" {
+		out.Reasons = append(out.Reasons, "the disk is nearly full ("+full+"): new work is refused until there is room")
+	}
 	if out.Reasons == nil {
 		out.Reasons = []string{}
 	}

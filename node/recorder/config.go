@@ -94,6 +94,8 @@ var (
 	ErrRecovering error = attestation.NewFault("the own log is recovering", "unavailable", "recovering", "one peer has to confirm the log's size; if none will come: trustnode run --accept-unconfirmed")
 	// ErrUnconfirmed says that the own log is behind its pins.
 	ErrUnconfirmed error = attestation.NewFault("the own log is behind its pins", "refused", "recovering", "nothing is signed until a peer has brought what is missing")
+	// ErrNoSpace says that the disk is nearly full: new work is refused.
+	ErrNoSpace error = attestation.NewFault("the disk is nearly full", "unavailable", "no_space", "free space: new work is taken again by itself; ends of loans and rotations are taken all the time")
 	// ErrNoHead says that no signed head covers an event yet.
 	ErrNoHead error = attestation.NewFault("no signed head covers it yet", "unavailable", "head", "")
 )
@@ -121,6 +123,7 @@ type Recorder struct {
 	opened  openedCache
 	muted   muted
 	forked  map[did.DID]bool // evidence is held
+	full    string           // why new work is refused for want of space; "" while it is not
 
 	turns sync.Mutex // held through a turn of Run, and by Resume
 	seq   sequencer  // guarded by turns

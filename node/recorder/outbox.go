@@ -47,8 +47,8 @@ func itemKey(n uint64) []byte { return binary.BigEndian.AppendUint64(bytes.Clone
 // Event drafts one event of this organization inside a transaction of the
 // state database and returns its id, which is final if the transaction
 // commits. Org, kid, time and nonce are fixed here, and the attached body is
-// kept as an object. Errors: attestation.ErrUnknownType, ErrTooLarge and
-// ErrBacklog, what is wrong with the draft, and that of the signer while no key signs for
+// kept as an object. Errors: attestation.ErrUnknownType, ErrTooLarge,
+// ErrBacklog and ErrNoSpace, what is wrong with the draft, and that of the signer while no key signs for
 // the organization.
 func (r *Recorder) Event(tx store.Tx, d attestation.Draft) (envelope.ID, error) {
 	rule, ok := attestation.RuleOf(d.Type)
@@ -115,11 +115,29 @@ func (r *Recorder) number(tx store.Tx, always bool) (uint64, envelope.Time, erro
 	return last + 1, at, nil
 }
 
-// admit refuses new work while the log does not drain.
+// SetFull refuses new work for want of space, and says how much there is; "" takes it again.
+// What must always be taken is taken: the end of a loan, a rotation, an erasure.
+func (r *Recorder) SetFull(why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.full = why
+}
+
+// Full returns what SetFull said last.
+func (r *Recorder) Full() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.full
+}
+
+// admit refuses new work while the log does not drain, or the disk is nearly full.
 func (r *Recorder) admit(last uint64) error {
 	mark, _ := r.cfg.Events.Mark(context.Background())
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.full != "" {
+		return fmt.Errorf("%w: %s", ErrNoSpace, r.full)
+	}
 	if r.state == Recovering {
 		return nil
 	}

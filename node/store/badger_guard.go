@@ -43,7 +43,7 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("%s: at byte %d: %s", e.File, e.Offset, e.What)
 }
 
-// FaultCode and the rest make it the refusal of a damaged directory.
+// FaultCode is the code of the refusal of a damaged directory.
 func (*DamagedError) FaultCode() string { return "unavailable" }
 
 // FaultReason is the reason of the refusal.
@@ -93,8 +93,19 @@ func sealText(dir string) (string, error) {
 			fmt.Fprintf(&b, "%s %x\n", e.Name(), sha256.Sum256(text))
 		}
 	}
-	sum := sha256.Sum256([]byte(b.String()))
-	return b.String() + hex.EncodeToString(sum[:]) + "\n", nil
+	return b.String() + sealSum(b.String()), nil
+}
+
+// sealSum is the last line of a seal, over those before it.
+func sealSum(lines string) string {
+	sum := sha256.Sum256([]byte(lines))
+	return hex.EncodeToString(sum[:]) + "\n"
+}
+
+// sealed reports whether a seal is as it was written.
+func sealed(text string) bool {
+	at := strings.LastIndexByte(strings.TrimSuffix(text, "\n"), '\n') + 1
+	return text[at:] == sealSum(text[:at])
 }
 
 // unseal compares a directory with its seal, where it has one, and takes the seal away:
@@ -107,6 +118,9 @@ func unseal(dir string) error {
 	}
 	if err != nil {
 		return err
+	}
+	if !sealed(string(was)) {
+		return &DamagedError{name, -1, "this list of files is damaged itself; without it the database opens unless one of them is damaged too"}
 	}
 	is, err := sealText(dir)
 	if err != nil {

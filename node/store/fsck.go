@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -59,8 +60,14 @@ func InspectAudit(ctx context.Context, db DB, in Inspection) (Inspected, error) 
 		c := &inspector{ctx: ctx, r: r, in: in, n: &n}
 		return c.all()
 	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	return n, err
 }
+
+// errEnough ends an inspection that has found more than MaxFaults.
+var errEnough = errors.New("too many faults")
 
 // inspector is one pass over a snapshot of an audit database.
 type inspector struct {

@@ -55,10 +55,11 @@ func postItem(b, prefix []byte, o uint32, i uint64) []byte {
 // indexes say.
 type prints []print
 
-func (p *prints) grow(size uint64) { *p = make(prints, (size+tileWidth-1)/tileWidth) }
-
-func (p prints) put(first uint64, of print) {
-	at := &p[first/tileWidth]
+func (p *prints) put(first uint64, of print) {
+	for uint64(len(*p)) <= first/tileWidth {
+		*p = append(*p, print{})
+	}
+	at := &(*p)[first/tileWidth]
 	at[0], at[1] = at[0]+of[0], at[1]+of[1]
 }
 

@@ -38,58 +38,76 @@ type named struct {
 // entries reads a log in order, hashes each entry and builds the tree over them, tile by
 // tile, comparing it with the tiles that are kept.
 func (c *inspector) entries(l *inspectedLog) error {
-	l.index.grow(l.head.Size)
-	tree := &treeCheck{c: c, l: l}
-	var blocks []*block
-	flush := func() error {
-		sideBySide(len(blocks), func(i int) { blocks[i].hash(l) })
-		for _, b := range blocks {
-			if err := tree.add(b); err != nil {
-				return err
-			}
-			l.index.put(b.first, b.print)
-			if err := c.named(l, b.bodies); err != nil {
-				return err
-			}
-		}
-		n := l.leaves
-		blocks = blocks[:0]
-		return c.moved(n - tree.told(n))
+	p := &logPass{c: c, l: l, tree: &treeCheck{c: c, l: l}}
+	if err := c.scan(logKey(keyEntry, l.num), p.entry); err != nil {
+		return err
 	}
-	next := uint64(0)
-	err := c.scan(logKey(keyEntry, l.num), func(k, v []byte) error {
-		if len(k) != len(keyEntry)+12 {
-			c.found(l.name, -1, "an entry has the key %x", k)
-			return nil
-		}
-		i := binary.BigEndian.Uint64(k[len(k)-8:])
-		if i >= l.head.Size {
-			c.found(l.name, int64(i), "lies above the size %d", l.head.Size)
-			return nil
-		}
-		for ; next < i; next++ {
-			c.found(l.name, int64(next), "the entry is missing")
-			blocks = addTo(blocks, next, nil)
-		}
-		blocks = addTo(blocks, i, bytes.Clone(v))
-		if next++; next%tileWidth == 0 && len(blocks) == fsckBlocks {
-			l.leaves = next
-			return flush()
-		}
+	if err := p.missing(l.head.Size); err != nil {
+		return err
+	}
+	if err := p.flush(); err != nil {
+		return err
+	}
+	return p.tree.end()
+}
+
+// logPass is one log while its entries are read.
+type logPass struct {
+	c      *inspector
+	l      *inspectedLog
+	tree   *treeCheck
+	blocks []*block // read and not yet hashed
+	next   uint64   // index of the entry that comes next
+}
+
+func (p *logPass) entry(k, v []byte) error {
+	if len(k) != len(keyEntry)+12 {
+		p.c.found(p.l.name, -1, "an entry has the key %x", k)
 		return nil
-	})
-	if err != nil {
+	}
+	i := binary.BigEndian.Uint64(k[len(k)-8:])
+	if i >= p.l.head.Size {
+		p.c.found(p.l.name, int64(i), "lies above the size %d", p.l.head.Size)
+		return nil
+	}
+	if err := p.missing(i); err != nil {
 		return err
 	}
-	for ; next < l.head.Size; next++ {
-		c.found(l.name, int64(next), "the entry is missing")
-		blocks = addTo(blocks, next, nil)
+	p.blocks = addTo(p.blocks, i, bytes.Clone(v))
+	if p.next++; p.next%tileWidth == 0 && len(p.blocks) >= fsckBlocks {
+		return p.flush()
 	}
-	l.leaves = next
-	if err := flush(); err != nil {
-		return err
+	return nil
+}
+
+// missing names the entries up to an index that are not there. A damaged size may be any
+// number, so it ends where enough are named.
+func (p *logPass) missing(to uint64) error {
+	for ; p.next < to; p.next++ {
+		if p.c.faults > MaxFaults {
+			return errEnough
+		}
+		p.c.found(p.l.name, int64(p.next), "the entry is missing")
+		p.blocks = addTo(p.blocks, p.next, nil)
 	}
-	return tree.end()
+	return nil
+}
+
+// flush hashes what was read side by side, and takes it into the tree in order.
+func (p *logPass) flush() error {
+	sideBySide(len(p.blocks), func(i int) { p.blocks[i].hash(p.l) })
+	for _, b := range p.blocks {
+		if err := p.tree.add(b); err != nil {
+			return err
+		}
+		p.l.index.put(b.first, b.print)
+		if err := p.c.named(p.l, b.bodies); err != nil {
+			return err
+		}
+	}
+	n := p.next - p.l.leaves
+	p.l.leaves, p.blocks = p.next, p.blocks[:0]
+	return p.c.moved(n)
 }
 
 // addTo adds an entry to the block it belongs to; nil is one that is missing.
@@ -146,14 +164,6 @@ type treeCheck struct {
 	l      *inspectedLog
 	levels [][]tlog.Hash // of each tile level, hashes that are not yet a whole tile
 	counts []uint64      // tiles of each level that are done
-	shown  uint64
-}
-
-// told returns up to which entry progress was told before, and sets it.
-func (t *treeCheck) told(n uint64) uint64 {
-	was := t.shown
-	t.shown = n
-	return was
 }
 
 func (t *treeCheck) add(b *block) error {
