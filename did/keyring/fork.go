@@ -183,7 +183,11 @@ func (r *Ring) keep(ctx context.Context, m *member, other didwebvh.History, comm
 // Nothing may be stored of the DID yet but that.
 func (r *Ring) keepBelow(ctx context.Context, m *member, other didwebvh.History) error {
 	n := *m
-	if _, changed := n.add(other, common(m.history, other)); !changed {
+	shared := common(m.history, other)
+	if shared == other.Len() {
+		return nil // it is the held one, or its beginning: a decision finds it there
+	}
+	if _, changed := n.add(other, shared); !changed {
 		return nil
 	}
 	if len(n.versions) == 0 {

@@ -433,6 +433,32 @@ func TestForkSeenBehindThePins(t *testing.T) {
 	}
 }
 
+// TestTheHeldBranchComesAgainBehindThePins: the state holds one branch, a decision pinned the other
+// and was not stored. The held one, offered again whole or in part, adds nothing and is refused.
+func TestTheHeldBranchComesAgainBehindThePins(t *testing.T) {
+	one, a, b := fork(t)
+	ctx, d := t.Context(), one.DID()
+	old := fresh(t)
+	old.hold(t, b)
+	p := pins.Memory()
+	if err := p.Put(ctx, pins.Slot{Kind: pins.KindDID, Key: d.String(), N: 2}, a.Head().ID); err != nil {
+		t.Fatal(err)
+	}
+	r := newHome(t, old.store, p).restart(t)
+	for _, log := range [][]byte{b.Log(), one.Log(), b.After(1)} {
+		if got, err := r.Offer(ctx, d, log, nil); err == nil || got.Advanced {
+			t.Errorf("%d bytes of it: %+v, %v", len(log), got, err)
+		}
+		var below *keyring.Below
+		if _, err := r.Head(ctx, d); !errors.As(err, &below) {
+			t.Errorf("head: %v", err)
+		}
+	}
+	if got, err := r.Offer(ctx, d, a.Log(), nil); err != nil || got.Version.ID != a.Head().ID {
+		t.Errorf("the pinned branch: %+v, %v", got, err)
+	}
+}
+
 // TestManyBranches: whoever holds the keys makes branches without end. The earliest one is among those that are kept.
 func TestManyBranches(t *testing.T) {
 	one := acme(t)
