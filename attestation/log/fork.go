@@ -116,17 +116,6 @@ func (f Fork) Witnesses(keys KeysOf) []did.DID {
 	return out
 }
 
-// Bare is f with no lines on its notes but those that keep says: evidence travels with what
-// makes it count, and no note of it is longer than it need be.
-func (f Fork) Bare(keep func(n Note, l Line) bool) Fork {
-	cut := func(n Note) Note {
-		n.Lines = slices.DeleteFunc(slices.Clone(n.Lines), func(l Line) bool { return !keep(n, l) })
-		return n
-	}
-	f.A, f.B = cut(f.A), cut(f.B)
-	return f
-}
-
 // Texts are the four members of the evidence as it travels: the notes, and the hashes of the
 // ranges in unpadded base64url, empty for equal sizes.
 func (f Fork) Texts() (a, b, left, right string) {

@@ -184,10 +184,6 @@ func TestEvidenceOfAWitness(t *testing.T) {
 	if got := f.Witnesses(keys); len(got) != 1 || got[0] != beta {
 		t.Errorf("equivocators %v", got)
 	}
-	bare := f.Bare(func(n attlog.Note, l attlog.Line) bool { return l.Name == attlog.Origin(n.Org) })
-	if len(bare.A.Lines) != 1 || len(f.A.Lines) != 3 || bare.Witnesses(keys) != nil || bare.Check() != nil {
-		t.Errorf("bare: %+v", bare)
-	}
 	same, err := attlog.ProveFork(a, cosign(other.note(t, 4, 0x13), beta, 0x21), nil)
 	if !errors.Is(err, attlog.ErrConsistent) || same.Witnesses(keys) != nil {
 		t.Errorf("two notes of one head: %v", err)

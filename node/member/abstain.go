@@ -2,11 +2,12 @@ package member
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"trustnode/did"
 	"trustnode/did/didwebvh"
-	"trustnode/did/pins"
-	"trustnode/federation"
+	"trustnode/did/envelope"
 	"trustnode/node/fault"
 	"trustnode/node/self"
 	"trustnode/node/store"
@@ -14,65 +15,48 @@ import (
 
 // A copy of a whole directory, pins included, that takes the place of a lost one does not know
 // which entries of others were witnessed since it was made, and nobody else does before they
-// are published. What peers hold of this node's own numbers gives such a copy away. Of each
-// log it then leaves the next entry to other witnesses, or to its operator's word: all before
-// that are published, and none after it could be asked for.
+// are published. What peers have of this node, signed by its own keys, gives such a copy away.
+// It then leaves entries to other witnesses, or to its operator's word, as long as the entry
+// before them may be of the time that it does not know: whatever was witnessed then and not
+// published follows such an entry.
 
-// agedRow says since when the pins are known to be older than what this node has signed.
+// agedRow says that the pins are older than what this node has signed.
 type agedRow struct{}
 
-// abstainRow is the entry of one log that is not witnessed unasked.
+// abstainRow says up to when the node may have witnessed what it does not know of.
 type abstainRow struct {
-	Number uint64 `json:"number"`
+	Until envelope.Time `json:"until"`
 }
 
-func abstainKey(scid string) string { return keyAbstain + scid }
-
-// aged reports whether a peer holds a number of ours that is above the pins: of a node whose
-// databases alone are old it is not.
-func (m *Member) aged(a federation.AboutYou) bool {
-	c, _ := m.Charter()
-	fed := c.Federation().String()
-	return a.LogSize > m.pinned(pins.KindLog, m.n.Org.String()) || a.BeaconN > m.pinned(pins.KindBeacon, fed) ||
-		a.Commit != nil && a.Commit.Seq*8+a.Commit.Round > m.pinned(pins.KindSlot, fed)
-}
+// aheadOf is how far an entry may be dated ahead of the clock of who witnesses it.
+const aheadOf = 300 * time.Second
 
 // noteAged keeps durably that the pins are old, before they are raised by what peers bring.
 func (m *Member) noteAged(ctx context.Context) error {
 	return m.n.DB.Update(ctx, func(tx store.Tx) error { return put(tx, keyAged, agedRow{}) })
 }
 
-// abstain marks the next entry of each log, where the pins were old. It is called when all
-// that peers have is here.
+// abstain begins to abstain, where the pins were old. It is called once all that peers have is
+// here and pinned.
 func (m *Member) abstain(ctx context.Context) error {
 	_, aged, err := get[agedRow](self.ViewGetter(ctx, m.n.DB), keyAged)
 	if err != nil || !aged {
 		return err
 	}
-	list, err := m.n.Ring.List(ctx)
+	at, err := m.now()
 	if err != nil {
 		return err
 	}
-	rows := map[string]abstainRow{}
-	for _, v := range list {
-		if h, err := m.n.Ring.History(ctx, v.DID); err == nil && v.DID != m.n.Org {
-			rows[h.SCID()] = abstainRow{uint64(h.Len()) + 1}
-		}
-	}
 	return m.n.DB.Update(ctx, func(tx store.Tx) error {
-		for scid, row := range rows {
-			if err := put(tx, abstainKey(scid), row); err != nil {
-				return err
-			}
-		}
-		return tx.Delete([]byte(keyAged))
+		return errors.Join(put(tx, keyAbstain, abstainRow{envelope.TimeOf(at.Add(aheadOf))}), tx.Delete([]byte(keyAged)))
 	})
 }
 
-// abstains refuses the one entry of a log that may have been witnessed before.
+// abstains refuses the next entry of a log that ends with one of the time this node does not
+// know.
 func (m *Member) abstains(ctx context.Context, d did.DID, h didwebvh.History, n int) error {
-	row, ok, err := get[abstainRow](self.ViewGetter(ctx, m.n.DB), abstainKey(h.SCID()))
-	if err != nil || !ok || row.Number != uint64(n) {
+	row, ok, err := get[abstainRow](self.ViewGetter(ctx, m.n.DB), keyAbstain)
+	if err != nil || !ok || h.Head().Time.After(row.Until.Time()) {
 		return err
 	}
 	return fault.New(fault.Refused, "restored", "this node was put back from a copy and cannot know whether it has witnessed another entry %d of %s", n, place(d)).

@@ -234,6 +234,12 @@ func (m *Member) ownBeacon(ctx context.Context, e envelope.Envelope, b federatio
 	case err != nil:
 		return err
 	}
+	if s := b.Committed; s != nil { // what was signed on a charter then is signed
+		slot := pins.Slot{Kind: pins.KindSlot, Key: chain.Federation().String(), N: s.Seq*8 + s.Round}
+		if err := m.cfg.Pins.Put(ctx, slot, s.Body.String()); err != nil && !errors.As(err, &below) && !errors.As(err, &taken) {
+			return err
+		}
+	}
 	if above {
 		m.elsewhere(ctx, b.N)
 	}

@@ -377,8 +377,14 @@ func (m *Member) PushEntry(ctx context.Context) error {
 	}
 	defer leave()
 	row, ok, err := m.underWay(ctx)
-	if err != nil || !ok || row.step() == stepBuilt || self.Behind(ctx, m.n.Ring, m.n.Org) != nil {
+	if err != nil || self.Behind(ctx, m.n.Ring, m.n.Org) != nil {
 		return err
+	}
+	if s, _ := m.n.Rec.State(); !ok && s == recorder.Open {
+		return m.announceAll(ctx) // what could not be announced when the log went on
+	}
+	if !ok || row.step() == stepBuilt {
+		return nil
 	}
 	_, _, err = m.advance(ctx, row, nil)
 	return err

@@ -213,6 +213,13 @@ func (m *Member) believeFork(ctx context.Context, f attestation.Fact) error {
 	if err != nil || fork.A.Org != p.Equivocators[0] || m.StatusOf(fork.A.Org) == "" {
 		return nil // it proves nothing of a member's log
 	}
+	at, err := m.now()
+	if err != nil {
+		return err
+	}
+	if state, _, _ := m.State(at); state != federation.Fresh {
+		return nil // a rotation that is not known here may have retired the key; it is looked at again
+	}
 	fresh, err := m.n.Rec.TakeFork(ctx, fork)
 	if err != nil || !fresh {
 		return err

@@ -49,38 +49,49 @@ func (m *Member) unannounced(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	told, err := m.told(ctx)
+	last, err := m.lastTold(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
-	for _, v := range all[1:] {
-		if !told[v.ID] && v.ID != row.Version {
+	for _, v := range all {
+		if v.Number > last && v.ID != row.Version {
 			out = append(out, v.ID)
 		}
 	}
 	return out, nil
 }
 
-// told are the own versions that a key.rotated names which counts, or waits to be logged.
-func (m *Member) told(ctx context.Context) (map[string]bool, error) {
+// lastTold is the number of the newest own version that a key.rotated has put in force or,
+// drafted, will; a rotation that came in doubt later was told all the same.
+func (m *Member) lastTold(ctx context.Context) (int, error) {
 	waiting, err := m.n.Rec.Drafted(ctx, "key.rotated") // first: it leaves there for the log
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	out := map[string]bool{}
+	k, err := m.n.Rec.Keys(ctx, m.n.Org)
+	if err != nil {
+		return 0, err
+	}
+	told := []string{}
+	for _, s := range k.Spans() {
+		told = append(told, s.Version)
+	}
 	for _, ev := range waiting {
 		var data attestation.KeyRotated
 		if err := ev.Decode(&data); err != nil {
-			return nil, err
+			return 0, err
 		}
-		out[data.DidVersion] = true
+		told = append(told, data.DidVersion)
 	}
-	list, err := m.rotations(ctx, m.n.Org)
-	for _, r := range list {
-		out[r.data.DidVersion] = true
+	last := 1 // what a log begins with needs no key.rotated
+	for _, v := range told {
+		n := 0
+		if _, err := fmt.Sscanf(v, "%d-", &n); err == nil {
+			last = max(last, n)
+		}
 	}
-	return out, err
+	return last, nil
 }
 
 // announceMissed announces what is unannounced once the own log is whole. What such an entry
@@ -91,6 +102,11 @@ func (m *Member) announceMissed(ctx context.Context) error {
 		return err
 	}
 	defer leave()
+	return m.announceAll(ctx)
+}
+
+// announceAll is announceMissed for who has entered.
+func (m *Member) announceAll(ctx context.Context) error {
 	m.own.Lock()
 	defer m.own.Unlock()
 	missed, err := m.unannounced(ctx)

@@ -27,7 +27,7 @@ const (
 	keyEntry   = "rot"        // entryRow: an entry of the own DID log under way
 	keyFork    = "fork/"      // fork/<did>: forkRow
 	keyAged    = "aged"       // agedRow: the pins are older than what was signed
-	keyAbstain = "abst/"      // abst/<scid>: abstainRow
+	keyAbstain = "abst"       // abstainRow
 )
 
 // headRow says which charter is in force.

@@ -192,11 +192,6 @@ func (m *Member) Shown(ctx context.Context, from did.DID, a federation.AboutYou)
 	if what == "" {
 		return m.Confirmed(ctx, from)
 	}
-	if m.aged(a) {
-		if err := m.noteAged(ctx); err != nil {
-			return err
-		}
-	}
 	m.mu.Lock()
 	if _, again := m.recovery.shown[from]; !again {
 		m.n.Log.WarnContext(ctx, "a number of ours is above what is held", "peer", from.String(), "what", what)
@@ -247,9 +242,15 @@ func (m *Member) leave(ctx context.Context) error {
 	if err := m.n.Rec.Recheck(ctx, m.n.Org); err != nil {
 		return err
 	}
-	started := slices.Equal(causes, []federation.Cause{federation.CauseStart})
 	missed, err := m.unannounced(ctx)
-	if err != nil || (!started || len(missed) > 0) && voices < quorum {
+	need := 1
+	if !slices.Equal(causes, []federation.Cause{federation.CauseStart}) {
+		need = quorum
+	}
+	if len(missed) > 0 { // the log may lack what only one of them has
+		need = min(len(m.others()), maxVoices)
+	}
+	if err != nil || voices < need {
 		return err
 	}
 	for _, a := range shown {
@@ -278,10 +279,15 @@ func (m *Member) resume(ctx context.Context, seen uint64) error {
 	if err := m.cfg.Resuming(ctx); err != nil {
 		return err
 	}
-	if err := m.abstain(ctx); err != nil {
-		return err
+	if m.n.Rec.SignedBeyondPins() {
+		if err := m.noteAged(ctx); err != nil {
+			return err
+		}
 	}
 	err := m.n.Rec.Resume(ctx)
+	if err == nil {
+		err = m.abstain(ctx)
+	}
 	if err == nil {
 		if why := m.announceMissed(ctx); why != nil {
 			m.n.Log.WarnContext(ctx, "nothing is signed", "error", why)

@@ -3,6 +3,8 @@ package recorder
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"trustnode/attestation"
 	attlog "trustnode/attestation/log"
@@ -74,12 +76,44 @@ func (r *Recorder) weighs(ctx context.Context, n attlog.Note) bool {
 	if n.Under(r.headKeys(ctx, n.Org)) == attlog.LineGood {
 		return true
 	}
-	good, _ := n.Cosignatures(r.witnessKeys(ctx))
+	good := r.vouching(ctx, n)
 	n.Lines = nil
 	for _, c := range good {
 		n.Lines = append(n.Lines, c.Line)
 	}
 	return r.vouches(n)
+}
+
+// vouching are the true cosignatures of this organization and of active members.
+func (r *Recorder) vouching(ctx context.Context, n attlog.Note) []attlog.Cosignature {
+	good, _ := n.Cosignatures(r.witnessKeys(ctx))
+	return slices.DeleteFunc(good, func(c attlog.Cosignature) bool { return c.Witness != r.cfg.Org && !r.cfg.Member(c.Witness) })
+}
+
+// maxVouching is how many cosignatures travel with evidence.
+const maxVouching = 8
+
+// bare is a note with nothing but the line of the log that verifies and what vouches for it,
+// so that no junk beside it keeps evidence from being passed on.
+func (r *Recorder) bare(ctx context.Context, n attlog.Note) attlog.Note {
+	out := attlog.Note{Org: n.Org, Head: n.Head}
+	known, _ := r.cfg.Ring.Known(ctx, n.Org)
+	for _, v := range slices.Backward(known) {
+		keys, err := r.cfg.Ring.Keys(ctx, n.Org, v)
+		if err != nil {
+			continue
+		}
+		if line, ok := signedBy(n, slices.Collect(maps.Values(keys))); ok {
+			out.Lines = []attlog.Line{line}
+			break
+		}
+	}
+	for i, c := range r.vouching(ctx, n) {
+		if i < maxVouching {
+			out.Lines = append(out.Lines, c.Line)
+		}
+	}
+	return out
 }
 
 // evidence is a fork as it is stored.
@@ -97,9 +131,7 @@ func (r *Recorder) keepFork(ctx context.Context, f attlog.Fork) (bool, error) {
 	if r.Forked(d) || !r.weighs(ctx, f.A) || !r.weighs(ctx, f.B) {
 		return false, nil
 	}
-	f = f.Bare(func(n attlog.Note, l attlog.Line) bool {
-		return l.Name == attlog.Origin(n.Org) || n.Under(r.headKeys(ctx, n.Org)) != attlog.LineGood
-	})
+	f.A, f.B = r.bare(ctx, f.A), r.bare(ctx, f.B)
 	var e evidence
 	e.A, e.B, e.Left, e.Right = f.Texts()
 	b, err := envelope.Marshal(e)
@@ -156,9 +188,12 @@ func (r *Recorder) Forks(ctx context.Context, d did.DID) ([]attlog.Fork, error) 
 // under a key of their place, and no retired key alone. It reports whether it is new; evidence
 // that cannot be judged yet, or is none, is not.
 func (r *Recorder) TakeFork(ctx context.Context, f attlog.Fork) (bool, error) {
+	d := f.A.Org
+	if r.Forked(d) {
+		return false, nil
+	}
 	r.logs.Lock()
 	defer r.logs.Unlock()
-	d := f.A.Org
 	held := r.size(ctx, d)
 	k, err := r.Keys(ctx, d)
 	if err != nil {

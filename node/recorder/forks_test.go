@@ -2,6 +2,7 @@ package recorder_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -117,5 +118,81 @@ func TestARetiredKeyFramesNobody(t *testing.T) {
 				t.Errorf("the report is not kept: %v", err)
 			}
 		})
+	}
+}
+
+// TestJunkKeepsNoProofBack: whoever forks pads its head with lines of nobody's key, and rotates
+// afterwards. The proof is as short as ever, and counts where the rotation is known.
+func TestJunkKeepsNoProofBack(t *testing.T) {
+	acme, beta, gamma, delta, far := newParty("acme", 0x11), newParty("beta", 0x21), newParty("gamma", 0x31), newParty("delta", 0x41), newParty("far", 0x51)
+	old, next := acme.keys[0], seeded(0x15)
+	f, other := long(t, acme, 4), long(t, acme, 3)
+	other.charter(t, old, 99)
+	ctx := context.Background()
+	all := knows(acme, beta, gamma, delta, far)
+	vouched := func(n attlog.Note) attlog.Note {
+		for _, w := range []*party{beta, gamma} {
+			line, err := attlog.Cosign(ctx, w.witness, w.did, n, time.Unix(1_800_000_000, 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			n = n.With(line)
+		}
+		return n
+	}
+	at := func(p *party) *node {
+		n := newNode(t, p, all)
+		n.quorum = func() int { return 2 }
+		n.start(t)
+		return n
+	}
+	n := at(delta)
+	p := f.pack(t, old, 0, 4, 4)
+	p.Note = vouched(f.head(t, old, 4)).Bytes()
+	if _, err := n.Ingest(ctx, p); err != nil {
+		t.Fatal(err)
+	}
+	b := vouched(other.head(t, old, 4))
+	for i := range 8 {
+		b = b.With(attlog.Line{Name: attlog.Origin(acme.did), Hash: uint32(i), Sig: make([]byte, 2000)})
+	}
+	_, _ = n.MergeNote(ctx, acme.did, b.Bytes())
+	list, err := n.Forks(ctx, acme.did)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%d proofs, %v", len(list), err)
+	}
+	if x, y, _, _ := list[0].Texts(); len(x)+len(y) > 4096 {
+		t.Errorf("notes of %d and %d bytes", len(x), len(y))
+	}
+	acme.keys = append(acme.keys, next)
+	all.learn(acme)
+	f.rotated(t, next, 1, "scheduled", nil)
+	there := at(far)
+	if _, err := there.Ingest(ctx, f.pack(t, next, 0, 5, 5)); err != nil {
+		t.Fatal(err)
+	}
+	if fresh, err := there.TakeFork(ctx, list[0]); !fresh || err != nil {
+		t.Errorf("after the rotation: %v %v", fresh, err)
+	}
+}
+
+// TestEvidenceIsBounded: heads that prove nothing are kept as reports, up to a number.
+func TestEvidenceIsBounded(t *testing.T) {
+	acme, beta := newParty("acme", 0x11), newParty("beta", 0x21)
+	old, next := acme.keys[0], seeded(0x15)
+	acme.keys = append(acme.keys, next)
+	f, thief := long(t, acme, 4), long(t, acme, 3)
+	f.rotated(t, next, 1, "scheduled", nil)
+	thief.charter(t, old, 99)
+	ctx := context.Background()
+	n := listener(t, knows(acme, beta), beta)
+	if _, err := n.Ingest(ctx, f.pack(t, next, 0, 5, 5)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 60 {
+		_, _ = n.MergeNote(ctx, acme.did, thief.head(t, old, 4).With(attlog.Line{Name: fmt.Sprint("x", i), Hash: 1, Sig: make([]byte, 20)}).Bytes())
+	}
+	if kept, err := n.events.Evidence(ctx, acme.did); err != nil || len(kept) < 2 || len(kept) > 32 || n.Forked(acme.did) {
+		t.Errorf("%d notes kept, %v", len(kept), err)
 	}
 }

@@ -23,8 +23,33 @@ var errUnannounced error = attestation.NewFault("the own log does not announce t
 
 // mute lets nothing be drafted under the current kid while no key signs for the organization.
 func (r *Recorder) mute(ctx context.Context) error {
-	_, _, why := r.cfg.Signer(ctx)
+	_, kid, why := r.cfg.Signer(ctx)
+	if why == nil {
+		var err error
+		if why, err = r.outdated(ctx, kid); err != nil {
+			return err
+		}
+	}
 	return r.muteAs(ctx, why)
+}
+
+// outdated says why nothing is drafted where the current kid is neither the signer's nor one
+// that the newest entry lists: the log came to know a rotation that this state did not.
+func (r *Recorder) outdated(ctx context.Context, signer string) (why, err error) {
+	var kid string
+	err = r.cfg.State.View(ctx, func(s store.Reader) error {
+		b, err := s.Get(keyCurrent)
+		kid = string(b)
+		return err
+	})
+	if err != nil || kid == signer {
+		return nil, err
+	}
+	pub, err := did.DecodeKey(kid)
+	if err != nil || slices.Contains(r.headKeys(ctx, r.cfg.Org), pub) {
+		return nil, nil
+	}
+	return errUnannounced, nil
 }
 
 // muteAs mutes the current kid for a reason; nil takes back what was muted.
@@ -87,6 +112,7 @@ func (r *Recorder) adopt(ctx context.Context) error {
 			return err
 		}
 		last, _, err := lastItem(tx)
+		r.seq.read = nil
 		for n := mark + 1; n <= last && err == nil; n++ {
 			err = r.redraft(ctx, tx, n, kid)
 		}

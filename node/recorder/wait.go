@@ -7,6 +7,7 @@ import (
 	"trustnode/attestation"
 	attlog "trustnode/attestation/log"
 	"trustnode/did/envelope"
+	"trustnode/did/pins"
 )
 
 // until calls done after each progress until it reports true.
@@ -60,6 +61,13 @@ func (r *Recorder) signedSize() uint64 {
 		return 0
 	}
 	return n.Head.Size
+}
+
+// SignedBeyondPins reports whether peers have given back a head that this organization signed
+// and whose size lies above the pins: they are older than what was signed.
+func (r *Recorder) SignedBeyondPins() bool {
+	floor, _, _ := r.cfg.Pins.Highest(pins.KindLog, r.cfg.Org.String())
+	return r.signedSize() > floor.N
 }
 
 // Flush waits until everything committed before the call is in the own log

@@ -252,7 +252,7 @@ func (e *Events) Witnessed(d did.DID, index uint64) []attestation.Seen {
 	return out
 }
 
-// KeepEvidence keeps a note that contradicts the held log, for ever.
+// KeepEvidence keeps a note that contradicts the held log, for ever, up to maxEvidence of them.
 func (e *Events) KeepEvidence(ctx context.Context, d did.DID, note []byte) error {
 	e.write.Lock()
 	defer e.write.Unlock()
@@ -262,8 +262,15 @@ func (e *Events) KeepEvidence(ctx context.Context, d did.DID, note []byte) error
 	}
 	sum := envelope.IDOf(note).Sum()
 	k := append(indexKey(keyEvidence, s.num, noteSize(note)), sum[:8]...)
+	if have, err := e.kept(ctx, d, keyEvidence); err != nil || len(have) >= maxEvidence {
+		return err
+	}
 	return e.db.Update(ctx, func(tx Tx) error { return tx.Set(k, note) })
 }
+
+// maxEvidence is how many notes are kept against one log: whoever signs without end fills no
+// disk.
+const maxEvidence = 32
 
 // KeepFork keeps a proof that the log of d has forked, for ever.
 func (e *Events) KeepFork(ctx context.Context, d did.DID, proof []byte) error {
