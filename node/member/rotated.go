@@ -65,7 +65,9 @@ func (m *Member) unannounced(ctx context.Context) ([]string, error) {
 // lastTold is the number of the newest own version that a key.rotated has put in force or,
 // drafted, will; a rotation that came in doubt later was told all the same.
 func (m *Member) lastTold(ctx context.Context) (int, error) {
-	waiting, err := m.n.Rec.Drafted(ctx, "key.rotated") // first: it leaves there for the log
+	release := m.n.Rec.Hold() // what leaves the outbox is in neither place for a moment
+	defer release()
+	waiting, err := m.n.Rec.Drafted(ctx, "key.rotated")
 	if err != nil {
 		return 0, err
 	}
