@@ -53,7 +53,7 @@ func (p *Party) File(ctx context.Context, in Filing) (View, error) {
 		if err != nil {
 			return View{}, err
 		}
-		f, err := p.settled(ctx, id, last)
+		f, err := p.settled(ctx, id, last, last)
 		if err != nil {
 			return View{}, err
 		}

@@ -14,8 +14,10 @@ import (
 
 // settled waits until an own event lies in the log under a signed head, and then, for as
 // long as waitFor, until it has the time that counts: cosigned by somebody outside both
-// parties. It returns the case as it then stands, whether or not that came.
-func (p *Party) settled(ctx context.Context, id, last envelope.ID) (folded, error) {
+// parties, and with it what came before it in the same move: a log that grows while it is
+// read may show the one without the other. It returns the case as it then stands, whether or
+// not that came.
+func (p *Party) settled(ctx context.Context, id, first, last envelope.ID) (folded, error) {
 	if _, err := p.n.Rec.WaitLogged(ctx, last); err != nil {
 		return folded{}, err
 	}
@@ -24,7 +26,7 @@ func (p *Party) settled(ctx context.Context, id, last envelope.ID) (folded, erro
 	for {
 		changed := p.n.Rec.Changed()
 		f, err := p.look(ctx, id)
-		if err != nil || f.has(last) {
+		if err != nil || f.has(first) && f.has(last) {
 			return f, err
 		}
 		select {
@@ -37,7 +39,7 @@ func (p *Party) settled(ctx context.Context, id, last envelope.ID) (folded, erro
 
 // effective is settled, and refuses where the event that the move consists of had no effect.
 func (p *Party) effective(ctx context.Context, id, decisive, last envelope.ID) (folded, error) {
-	f, err := p.settled(ctx, id, last)
+	f, err := p.settled(ctx, id, decisive, last)
 	if err == nil {
 		err = ignored(f.Case, decisive)
 	}
