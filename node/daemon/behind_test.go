@@ -187,9 +187,14 @@ func TestAnEntryThatWasNeverAnnouncedIs(t *testing.T) {
 	others := []*seat{x.vendor, x.arbiter}
 	x.acme.stop()
 	restore := x.acme.keep(stateDir, auditDir, pinsFile)
+	heard := map[*seat]uint64{}
+	for _, s := range others {
+		heard[s] = s.node.member.About(acme).BeaconN
+	}
 	x.acme.start()
 	x.acme.waitFresh()
-	for _, s := range others {
+	for _, s := range others { // what gives the copy away
+		soon(t, "a beacon of after the copy at "+s.cfg.Name, func() bool { return s.node.member.About(acme).BeaconN > heard[s] })
 		s.stop()
 	}
 	x.acme.rotate()

@@ -217,7 +217,7 @@ func (m *Member) believeFork(ctx context.Context, f attestation.Fact) error {
 	if err != nil {
 		return err
 	}
-	if state, _, _ := m.State(at); state != federation.Fresh {
+	if state, _, _ := m.State(at); state != federation.Fresh && fork.A.Org != m.n.Org {
 		return nil // a rotation that is not known here may have retired the key; it is looked at again
 	}
 	fresh, err := m.n.Rec.TakeFork(ctx, fork)
