@@ -38,10 +38,15 @@ func (r *Recorder) Keys(ctx context.Context, d did.DID) (history.Keys, error) {
 	return k, nil
 }
 
-func (r *Recorder) forgetKeys(d did.DID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.keys, d)
+// renewKeys reads the key history of a log again, which may have ended where a version was
+// missing. It is replaced and never absent meanwhile, or a reader that began before could put
+// an older one in its place. The caller holds logs.
+func (r *Recorder) renewKeys(ctx context.Context, d did.DID) error {
+	k, err := r.replay(ctx, d)
+	if err == nil {
+		r.setKeys(d, k)
+	}
+	return err
 }
 
 func (r *Recorder) setKeys(d did.DID, k history.Keys) {

@@ -13,8 +13,10 @@ import (
 // log, or a missing version, has arrived.
 func (r *Recorder) Recheck(ctx context.Context, d did.DID) error {
 	r.logs.Lock()
-	r.forgetKeys(d) // it may have ended where a version was missing
-	err := r.rejudge(ctx, d)
+	err := r.renewKeys(ctx, d)
+	if err == nil {
+		err = r.rejudge(ctx, d)
+	}
 	r.logs.Unlock()
 	r.progress()
 	return err
