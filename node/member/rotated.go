@@ -71,15 +71,12 @@ func (m *Member) lastTold(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	k, err := m.n.Rec.Keys(ctx, m.n.Org)
+	logged, err := m.n.Rec.Logged(ctx, "key.rotated")
 	if err != nil {
 		return 0, err
 	}
 	told := []string{}
-	for _, s := range k.Spans() {
-		told = append(told, s.Version)
-	}
-	for _, ev := range waiting {
+	for _, ev := range append(logged, waiting...) {
 		var data attestation.KeyRotated
 		if err := ev.Decode(&data); err != nil {
 			return 0, err

@@ -236,6 +236,29 @@ func (r *Recorder) Drafted(ctx context.Context, t attestation.Type) ([]attestati
 	return out, errors.Join(err, bad)
 }
 
+// Logged lists the events of one type that are in the own log, whatever became of them, those
+// included that are not judged yet.
+func (r *Recorder) Logged(ctx context.Context, t attestation.Type) ([]attestation.Event, error) {
+	q := attestation.Query{Org: r.cfg.Org, Type: t, Any: true, Limit: attestation.MaxPage}
+	var out []attestation.Event
+	for {
+		page, err := r.cfg.Events.Query(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range page.Found {
+			_, ev, err := f.Entry.Envelope()
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, ev)
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return out, nil
+		}
+	}
+}
+
 // compose returns the body of the event that a draft becomes.
 func (r *Recorder) compose(rule attestation.Rule, d attestation.Draft, at envelope.Time, kid string) ([]byte, error) {
 	var data any = attestation.Empty{}
