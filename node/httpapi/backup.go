@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 
@@ -42,10 +41,7 @@ func (s *server) streamBackup(ctx huma.Context, updateKeys bool) {
 	if w.wrote {
 		panic(http.ErrAbortHandler)
 	}
-	b, _ := json.Marshal(fault.ProblemOf(err)) // plain fields
-	ctx.SetHeader("Content-Type", "application/problem+json")
-	ctx.SetStatus(fault.Of(err).Status())
-	_, _ = ctx.BodyWriter().Write(b)
+	writeProblem(nil, ctx, err)
 }
 
 // begun writes the head of the answer with its first byte.

@@ -41,6 +41,9 @@ func (m *Member) unannounced(ctx context.Context) ([]string, error) {
 	if err != nil || v.DID.Method() != didwebvh.Method || v.State == did.Frozen || v.Number == 1 {
 		return nil, err
 	}
+	if logged, err := m.toldIn(ctx, m.n.Rec.Logged); err != nil || logged >= v.Number {
+		return nil, err // as always, but while a rotation is on its way
+	}
 	row, _, err := m.underWay(ctx)
 	if err != nil {
 		return nil, err
@@ -62,35 +65,34 @@ func (m *Member) unannounced(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// lastTold is the number of the newest own version that a key.rotated has put in force or,
-// drafted, will; a rotation that came in doubt later was told all the same.
+// lastTold is the number of the newest own version that a key.rotated names, logged or
+// drafted; a rotation that came in doubt later was told all the same.
 func (m *Member) lastTold(ctx context.Context) (int, error) {
 	release := m.n.Rec.Hold() // what leaves the outbox is in neither place for a moment
 	defer release()
-	waiting, err := m.n.Rec.Drafted(ctx, "key.rotated")
+	drafted, err := m.toldIn(ctx, m.n.Rec.Drafted)
 	if err != nil {
 		return 0, err
 	}
-	logged, err := m.n.Rec.Logged(ctx, "key.rotated")
-	if err != nil {
-		return 0, err
-	}
-	told := []string{}
-	for _, ev := range append(logged, waiting...) {
+	logged, err := m.toldIn(ctx, m.n.Rec.Logged)
+	return max(drafted, logged), err
+}
+
+// toldIn is the number of the newest own version that a key.rotated of one place names; 1 for
+// none, since what a log begins with needs no key.rotated.
+func (m *Member) toldIn(ctx context.Context, place func(context.Context, attestation.Type) ([]attestation.Event, error)) (int, error) {
+	list, err := place(ctx, "key.rotated")
+	last := 1
+	for _, ev := range list {
 		var data attestation.KeyRotated
 		if err := ev.Decode(&data); err != nil {
 			return 0, err
 		}
-		told = append(told, data.DidVersion)
-	}
-	last := 1 // what a log begins with needs no key.rotated
-	for _, v := range told {
-		n := 0
-		if _, err := fmt.Sscanf(v, "%d-", &n); err == nil {
-			last = max(last, n)
+		if n, err := entryNumber(data.DidVersion); err == nil {
+			last = max(last, int(n))
 		}
 	}
-	return last, nil
+	return last, err
 }
 
 // announceMissed announces what is unannounced once the own log is whole. What such an entry

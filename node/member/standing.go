@@ -239,9 +239,6 @@ func (m *Member) leave(ctx context.Context) error {
 	if len(causes) == 0 || voices == 0 || lacking {
 		return nil
 	}
-	if err := m.n.Rec.Recheck(ctx, m.n.Org); err != nil {
-		return err
-	}
 	missed, err := m.unannounced(ctx)
 	need := 1
 	if !slices.Equal(causes, []federation.Cause{federation.CauseStart}) {

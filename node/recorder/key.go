@@ -21,51 +21,27 @@ type muted struct {
 
 var errUnannounced error = attestation.NewFault("the own log does not announce the newest entry of the own DID log yet", "unavailable", "recovering", "the node does it as soon as it may sign; try again")
 
-// mute lets nothing be drafted under the current kid while no key signs for the organization.
+// mute lets nothing be drafted under the current kid while no key signs for the organization,
+// or where that kid is neither the signer's nor one that the newest entry lists: the log came
+// to know a rotation that this state did not.
 func (r *Recorder) mute(ctx context.Context) error {
-	_, kid, why := r.cfg.Signer(ctx)
-	if why == nil {
-		var err error
-		if why, err = r.outdated(ctx, kid); err != nil {
-			return err
-		}
-	}
-	return r.muteAs(ctx, why)
-}
-
-// outdated says why nothing is drafted where the current kid is neither the signer's nor one
-// that the newest entry lists: the log came to know a rotation that this state did not.
-func (r *Recorder) outdated(ctx context.Context, signer string) (why, err error) {
 	var kid string
-	err = r.cfg.State.View(ctx, func(s store.Reader) error {
+	err := r.cfg.State.View(ctx, func(s store.Reader) error {
 		b, err := s.Get(keyCurrent)
 		kid = string(b)
-		return err
-	})
-	if err != nil || kid == signer {
-		return nil, err
-	}
-	pub, err := did.DecodeKey(kid)
-	if err != nil || slices.Contains(r.headKeys(ctx, r.cfg.Org), pub) {
-		return nil, nil
-	}
-	return errUnannounced, nil
-}
-
-// muteAs mutes the current kid for a reason; nil takes back what was muted.
-func (r *Recorder) muteAs(ctx context.Context, why error) error {
-	var kid []byte
-	err := r.cfg.State.View(ctx, func(s store.Reader) (err error) {
-		kid, err = s.Get(keyCurrent)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if why == nil {
-		kid = nil
+	_, signer, why := r.cfg.Signer(ctx)
+	if pub, err := did.DecodeKey(kid); why == nil && kid != signer && err == nil && !slices.Contains(r.headKeys(ctx, r.cfg.Org), pub) {
+		why = errUnannounced
 	}
-	r.setMuted(muted{string(kid), why})
+	if why == nil {
+		kid = ""
+	}
+	r.setMuted(muted{kid, why})
 	return nil
 }
 
@@ -89,7 +65,7 @@ func (r *Recorder) current(tx store.Tx) (string, error) {
 func (r *Recorder) adopt(ctx context.Context) error {
 	_, kid, err := r.cfg.Signer(ctx)
 	if err != nil {
-		return r.muteAs(ctx, err) // before a rotation brings a key
+		return r.mute(ctx) // before a rotation brings a key
 	}
 	in, err := r.inForce(ctx, kid)
 	if err != nil {
