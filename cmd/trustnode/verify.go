@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"trustnode/did/pins"
 	"trustnode/node/verifier"
 )
 
@@ -26,6 +27,9 @@ const verifyHelp = `What a file is, is told by its bytes:
 
 Each line of the answer is one of: ok (verified), claim (what somebody says, and signed),
 trust (what it rests on), unsaid (what no file can say), and what kept it from verifying.
+What a file is of is vouched for by --fingerprint, by --pin, or by the pins of a node: those of
+--data DIR, where that is given; of the directory nothing but its file "pins" is read, also while
+the node runs. A file that contradicts a pin does not verify.
 A did:web has no log: the did.json given with --with is trusted because you gave it.
 
 Exit code 0: what every file says verifies, to the byte; witness proofs that nothing needs,
@@ -40,6 +44,7 @@ func verifyCommand(s *streams) *cli.Command {
 		&cli.StringFlag{Name: "witness", Usage: "did-witness.json of the DID log, `FILE`; default the one beside it"},
 		&cli.StringFlag{Name: "at", Usage: "`TIME` at which objects are to hold, such as 2026-12-01T10:00:00Z; default now"},
 		&cli.StringFlag{Name: "fingerprint", Usage: "fed1-… of the federation, or org1-… of the organization at its newest version, the file must be of"},
+		&cli.StringSliceFlag{Name: "pin", Usage: "what you have seen before, as a `LINE` of a node's pins: \"did DID N VERSION\", \"head FEDERATION N ID\" or\n\"log DID N ROOT\"; may be repeated"},
 		&cli.BoolFlag{Name: "strict", Usage: "refuse a file that nothing but itself vouches for"}},
 		Action: func(c *cli.Context) error { return verifyFiles(c, s) }}
 }
@@ -66,6 +71,10 @@ func verifyFiles(c *cli.Context, s *streams) error {
 		}
 		o.Witness = func() ([]byte, error) { return b, nil }
 	}
+	var err error
+	if o.Pins, err = pinned(c); err != nil {
+		return err
+	}
 	for _, name := range c.StringSlice("with") {
 		m, err := materialOf(name)
 		if err != nil {
@@ -80,6 +89,32 @@ func verifyFiles(c *cli.Context, s *streams) error {
 		}
 	}
 	return worst(s, failed)
+}
+
+// pinned gathers what was seen before: the pins of --data, and above them each --pin.
+func pinned(c *cli.Context) (pins.Pins, error) {
+	seen := pins.Memory()
+	if c.IsSet("data") {
+		name := filepath.Join(c.String("data"), "pins")
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, noFile(err)
+		}
+		defer f.Close()
+		if seen, err = pins.Read(f); err != nil {
+			return nil, &failedError{code: exitFailed, what: name + ": " + err.Error(), hint: "give a fingerprint instead of --data"}
+		}
+	}
+	for _, text := range c.StringSlice("pin") {
+		slot, value, err := pins.Parse(text)
+		if err == nil {
+			err = seen.Put(c.Context, slot, value)
+		}
+		if err != nil {
+			return nil, &usageError{fmt.Sprintf("--pin %.80q: %v", text, err), "write it as --pin \"did DID N VERSION\", for example a line of the file pins of a node"}
+		}
+	}
+	return seen, nil
 }
 
 // worst reports all errors but the one with the greatest exit code, which it returns.

@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"trustnode/did/pins"
 	"trustnode/node/verifier"
 )
 
@@ -23,6 +25,8 @@ func gallery(t *testing.T) func(name string) string {
 	return func(name string) string { return filepath.Join(dir, name) }
 }
 
+const acmeDID = "did:webvh:QmdxDqorZgv4P8j9zbcihdpgXbCF7czyzgasVGabF63Z5f:acme.example"
+
 const later = "2026-12-20T00:00:00Z" // after all that the golden files say
 
 func TestVerifyOfTheIdentityArea(t *testing.T) {
@@ -35,6 +39,15 @@ func TestVerifyOfTheIdentityArea(t *testing.T) {
 	if err := os.WriteFile(alone, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	node := t.TempDir() // of a node only its pins are read
+	p, err := pins.Open(filepath.Join(node, "pins"), time.Now)
+	if err == nil {
+		err = p.Put(t.Context(), pins.Slot{Kind: pins.KindDID, Key: acmeDID, N: 2}, "2-QmRCpJ1PuyZbtPNtd68dAS1ry9eX2zC1iLWXQczwnw77eR")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
 	for _, c := range []struct {
 		name string
 		args []string
@@ -58,6 +71,11 @@ func TestVerifyOfTheIdentityArea(t *testing.T) {
 		{"a credential of another suite", []string{f("credential-sd.json")}, exitUnverified, "undecided", "trustnode: unsupported: "},
 		{"a DID document", []string{f("did.json")}, exitUnverified, "proves nothing by itself", "trustnode: unproven: "},
 		{"material that is not there", []string{f("agent.json"), "--with", f("nothing")}, exitFailed, "", "nothing"},
+		{"a log with a pin", []string{f("did.jsonl"), "--strict", "--pin", "did " + acmeDID + " 2 2-QmRCpJ1PuyZbtPNtd68dAS1ry9eX2zC1iLWXQczwnw77eR"}, exitDone, "acme.example is the one the pins know, up to version 2", ""},
+		{"a log with another pin", []string{f("did.jsonl"), "--pin", "did " + acmeDID + " 2 2-QmOther"}, exitUnverified, "does not verify", "which the pins name"},
+		{"a log with the pins of a node", []string{f("did.jsonl"), "--strict", "--data", node}, exitDone, "up to version 2", ""},
+		{"a pin that is none", []string{f("did.jsonl"), "--pin", "acme"}, exitUsage, "", "hint: write it as --pin"},
+		{"a directory without pins", []string{f("did.jsonl"), "--data", f("nothing")}, exitFailed, "", "nothing"},
 		{"several files, one of them pending", []string{f("join.tnb"), f("agent.json"), f("boot.tnb")}, exitUnverified, "fed1-", "agent.json: pending"},
 		{"several files, one of them absent and one pending", []string{f("nothing"), f("agent.json"), f("boot.tnb")}, exitUnverified, "fed1-", "nothing"},
 		{"several files, one of them absent", []string{f("nothing"), f("boot.tnb")}, exitFailed, "fed1-", "nothing"},

@@ -76,23 +76,12 @@ func Open(path string, now func() time.Time) (*File, error) {
 
 // load reads the lines of f and cuts off a torn one, so that the next line does not grow onto it.
 func load(f *os.File) (map[place]pin, int64, uint64, error) {
-	b, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
-	if err != nil {
-		return nil, 0, 0, fmt.Errorf("pins: %w", err)
-	}
-	if len(b) > MaxFile {
-		return nil, 0, 0, fmt.Errorf("%w: more than %d bytes", ErrCorrupt, MaxFile)
-	}
-	lines, good, err := parseFile(b)
+	heads, rows, good, size, err := parse(f)
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	heads, err := fold(lines)
-	if err != nil {
-		return nil, 0, 0, err
-	}
-	if good < len(b) {
-		if err := f.Truncate(int64(good)); err != nil {
+	if good < size {
+		if err := f.Truncate(good); err != nil {
 			return nil, 0, 0, fmt.Errorf("pins: %w", err)
 		}
 	}
@@ -100,7 +89,23 @@ func load(f *os.File) (map[place]pin, int64, uint64, error) {
 	if err := f.Sync(); err != nil {
 		return nil, 0, 0, fmt.Errorf("pins: %w", err)
 	}
-	return heads, int64(good), uint64(len(lines)), nil
+	return heads, good, rows, nil
+}
+
+// parse reads a pins file: the newest pin of each place, how many lines there are, how many of its size bytes those take.
+func parse(r io.Reader) (heads map[place]pin, rows uint64, good, size int64, err error) {
+	b, err := io.ReadAll(io.LimitReader(r, MaxFile+1))
+	if err != nil {
+		return nil, 0, 0, 0, fmt.Errorf("pins: %w", err)
+	}
+	if len(b) > MaxFile {
+		return nil, 0, 0, 0, fmt.Errorf("%w: more than %d bytes", ErrCorrupt, MaxFile)
+	}
+	lines, n, err := parseFile(b)
+	if err == nil {
+		heads, err = fold(lines)
+	}
+	return heads, uint64(len(lines)), int64(n), int64(len(b)), err
 }
 
 // Put implements Pins. ctx is looked at once, at the start: what is written cannot be taken back.

@@ -1,6 +1,7 @@
 package pins
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -369,4 +370,50 @@ func TestLineOfAPin(t *testing.T) {
 	f = openFile(t, path)
 	put(t, f, KindLog, "e", 1, "x")
 	check("after a restart")
+}
+
+// A node may have the file open: reading it changes no byte, a torn line at its end included.
+func TestReadLeavesTheFileAsItIs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pins")
+	f := openFile(t, path)
+	put(t, f, KindLog, "d", 4, "root")
+	put(t, f, KindLog, "d", 5, "next")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	torn := whole[:len(whole)-3]
+	p, err := Read(bytes.NewReader(torn))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, v, ok := p.Highest(KindLog, "d"); !ok || s.N != 4 || v != "root" {
+		t.Errorf("got %v %q %v", s, v, ok)
+	}
+	if _, err := Read(bytes.NewReader(bytes.Replace(whole, []byte("root"), []byte("r00t"), 1))); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a changed line: %v", err)
+	}
+	again, err := Open(path, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
+	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, whole) {
+		t.Errorf("the file changed: %v", err)
+	}
+}
+
+func TestAPersonGivesAPinWithoutTimeAndChecksum(t *testing.T) {
+	slot, value, err := Parse("log did:web:acme.example 4 zQmRoot")
+	if err != nil || slot != (Slot{KindLog, "did:web:acme.example", 4}) || value != "zQmRoot" {
+		t.Errorf("got %v %q %v", slot, value, err)
+	}
+	if s, v, err := Parse(goldenDID); err != nil || s.Kind != KindDID || s.N != 2 || v == "" {
+		t.Errorf("a whole line: %v %q %v", s, v, err)
+	}
+	for _, bad := range []string{"", "log", "log d four root", "log d 04 root", "logs d 4 root", "log d 4 root extra", "log d 4 ro\not", goldenDID[:len(goldenDID)-1] + "0"} {
+		if _, _, err := Parse(bad); !errors.Is(err, ErrForm) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
 }

@@ -100,6 +100,20 @@ func parseLine(line []byte) (pin, error) {
 	return p, nil
 }
 
+// Parse reads the first four fields of a line, KIND KEY N VALUE, as a person gives them; more fields make it a whole line.
+// Errors wrap ErrForm.
+func Parse(text string) (Slot, string, error) {
+	if fields := strings.Split(text, " "); len(fields) == 4 {
+		text += " " + time.Time{}.Format(timeForm)
+		text += " " + checksum([]byte(text))
+	}
+	p, err := parseLine([]byte(text))
+	if err != nil {
+		return Slot{}, "", fmt.Errorf("%w: %v", ErrForm, err)
+	}
+	return p.slot, p.value, nil
+}
+
 // parseFile reads a whole file and returns its lines and the number of bytes they take. Bytes after the last line feed
 // are a torn write, which was never acknowledged, and are left out.
 func parseFile(b []byte) (pins []pin, good int, err error) {

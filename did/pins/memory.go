@@ -2,11 +2,22 @@ package pins
 
 import (
 	"context"
+	"io"
 	"sync"
 )
 
 // Memory returns pins that live as long as the process.
 func Memory() Pins { return &memory{heads: make(map[place]pin)} }
+
+// Read reads the lines of a pins file into memory and leaves the file as it is, so that it may be one that a node has
+// open: bytes after the last line feed are left out. Errors are those of r, *CorruptError, and ErrCorrupt above MaxFile.
+func Read(r io.Reader) (Pins, error) {
+	heads, _, _, _, err := parse(r)
+	if err != nil {
+		return nil, err
+	}
+	return &memory{heads: heads}, nil
+}
 
 type memory struct {
 	mu    sync.Mutex

@@ -13,6 +13,7 @@ import (
 type Options struct {
 	Name        string    // of the file, to be shown; nothing is read from it
 	Fingerprint string    // fed1-… the federation must have; "" trusts the file's own genesis
+	Known       Known     // what was seen before, and has to agree; it vouches for a genesis as a fingerprint does
 	Strict      bool      // refuse a file that only its own genesis vouches for
 	AsOf        time.Time // when the case is looked at; zero: the newest statement in the file
 }

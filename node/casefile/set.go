@@ -25,7 +25,7 @@ type Set struct {
 	Chain   charter.Chain
 	Newest  envelope.Time // the newest statement in the file
 	Entries []Entry       // by organization and index
-	Pinned  bool          // the fingerprint that was given fits the genesis
+	Vouched string        // what beside the file vouches for the genesis: the fingerprint, or words on pins; "" nothing
 
 	file   envelope.ID // id of the file's bytes
 	bytes  int
@@ -138,7 +138,7 @@ func open(ctx context.Context, b []byte, o Options) (Set, error) {
 	if _, err := f.about(); err != nil {
 		return Set{}, err
 	}
-	if p.Pinned, err = p.pinned(o); err != nil {
+	if p.Vouched, err = p.vouched(o); err != nil {
 		return Set{}, err
 	}
 	return p.Set, nil
@@ -151,18 +151,22 @@ func newOpener(ctx context.Context, r *ring, lines []line) *opener {
 	return p
 }
 
-// pinned compares the genesis with the fingerprint asked for.
-func (p *opener) pinned(o Options) (bool, error) {
-	if o.Fingerprint == "" {
-		if o.Strict {
-			return false, fault(0, "nothing but the file vouches for its genesis %s: a fingerprint is needed", charter.Fingerprint(p.Chain.Federation()))
+// vouched compares the file with the fingerprint and the pins that are given.
+func (p *opener) vouched(o Options) (string, error) {
+	by, err := p.known(o.Known)
+	if err != nil {
+		return "", err
+	}
+	if o.Fingerprint != "" {
+		if err := charter.CheckFingerprint(o.Fingerprint, p.Chain.Federation()); err != nil {
+			return "", fault(0, "the genesis in the file is %s: %v", charter.Fingerprint(p.Chain.Federation()), err)
 		}
-		return false, nil
+		by = "the fingerprint"
 	}
-	if err := charter.CheckFingerprint(o.Fingerprint, p.Chain.Federation()); err != nil {
-		return false, fault(0, "the genesis in the file is %s: %v", charter.Fingerprint(p.Chain.Federation()), err)
+	if by == "" && o.Strict {
+		return "", fault(0, "nothing but the file vouches for its genesis %s: a fingerprint is needed", charter.Fingerprint(p.Chain.Federation()))
 	}
-	return true, nil
+	return by, nil
 }
 
 // of gives the lines of one kind.

@@ -44,7 +44,7 @@ func (r Report) claims() (n int) {
 
 // caveat says what trust rests on where no fingerprint was given.
 func (s Set) caveat() string {
-	if s.Pinned {
+	if s.Vouched != "" {
 		return ""
 	}
 	return " against the genesis in this file only, compare " + fingerprint(s)

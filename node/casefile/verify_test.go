@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"trustnode/did/envelope"
+	"trustnode/did/pins"
 	"trustnode/federation/bundle"
 	"trustnode/federation/charter"
 )
@@ -200,6 +202,12 @@ func TestTrustStartsAtTheFingerprint(t *testing.T) {
 	b := w.build()
 	fed := charter.Fingerprint(w.chain.Federation())
 	other := charter.Fingerprint(envelope.IDOf([]byte("other")))
+	set, _, _, err := Open(t.Context(), b, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(set.Entries, func(e Entry) bool { return e.event().Org == w.acme.did })
+	size, root := set.Entries[i].Head.Size, set.Entries[i].Head.Root
 	for _, tt := range []struct {
 		name string
 		o    Options
@@ -210,6 +218,12 @@ func TestTrustStartsAtTheFingerprint(t *testing.T) {
 		{"without one strict refuses", Options{Strict: true}, false, "a fingerprint is needed"},
 		{"with the right one", Options{Fingerprint: fed, Strict: true}, true, "walked 0..0 from the fingerprint"},
 		{"with that of another federation", Options{Fingerprint: other}, false, "fingerprint is of something else"},
+		{"with pins of its charter", Options{Strict: true, Known: known(t, "head %s 0 %s", w.chain.Federation(), w.chain.Head().ID)}, true, "walked 0..0 from the genesis that the pins know, up to charter 0"},
+		{"with pins of another charter", Options{Known: known(t, "head %s 0 %s", w.chain.Federation(), w.id)}, false, "the pins name " + w.id.String()},
+		{"with pins of another federation", Options{Strict: true, Known: known(t, "head %s 0 %s", w.id, w.id)}, false, "a fingerprint is needed"},
+		{"with pins of another DID log", Options{Known: known(t, "did %s 1 1-QmOther", w.acme.did)}, false, "does not hold version 1-QmOther"},
+		{"with the pin of a head in it", Options{Known: known(t, "log %s %d %s", w.acme.did, size, root)}, true, "against the genesis in this file only"},
+		{"with the pin of another head of its size", Options{Known: known(t, "cosign %s %d %s", w.acme.did, size, w.id)}, false, "it signed two heads"},
 		{"with a typing mistake", Options{Fingerprint: fed[:len(fed)-1] + "?"}, false, "not a fingerprint"},
 	} {
 		r := verify(b, tt.o)
@@ -321,4 +335,18 @@ func BenchmarkVerifyThousandActs(b *testing.B) {
 			b.Fatal(r.Broken)
 		}
 	}
+}
+
+// known are pins of one line.
+func known(t *testing.T, format string, a ...any) Known {
+	t.Helper()
+	slot, value, err := pins.Parse(fmt.Sprintf(format, a...))
+	p := pins.Memory()
+	if err == nil {
+		err = p.Put(t.Context(), slot, value)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Known{p}
 }

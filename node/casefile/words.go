@@ -36,8 +36,8 @@ func (s Set) Words(c mediation.Case, r mediation.Report) []Line {
 func (w *words) trust() {
 	head := w.s.Chain.Head()
 	from := "the genesis in this file only, compare " + fingerprint(w.s)
-	if w.s.Pinned {
-		from = "the fingerprint"
+	if w.s.Vouched != "" {
+		from = w.s.Vouched
 	}
 	w.add("trust", "%s: charter %d, walked 0..%d from %s; newest statement in the file %s", head.Name, head.Seq, head.Seq, from, w.s.Newest)
 }

@@ -100,6 +100,9 @@ func (s *session) known() error {
 	if s.evidence, err = casefile.OpenEvidence(s.ctx, s.ring, lines); err != nil {
 		return s.faulty(err)
 	}
+	if err := s.evidence.Against(s.pinned); err != nil {
+		return s.faulty(err)
+	}
 	s.anchored()
 	if err := s.agentsAlone(s.evidence.Alone); err != nil {
 		return err

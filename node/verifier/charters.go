@@ -2,6 +2,7 @@ package verifier
 
 import (
 	"errors"
+	"fmt"
 
 	"trustnode/did"
 	"trustnode/did/envelope"
@@ -114,7 +115,15 @@ func (s *session) counted(f charter.File, ring charter.Ring) error {
 
 func (s *session) sayCharters(res charter.Result, pin *bundle.Pin) error {
 	if !res.Chain.IsZero() {
-		s.voucher(charter.Fingerprint(res.Chain.Federation()), res.Chain.Head().Name, did.DID{})
+		known := voucher{text: charter.Fingerprint(res.Chain.Federation()), of: res.Chain.Head().Name}
+		upTo, ok, err := s.pinned.Charter(res.Chain)
+		if err != nil {
+			return s.faulty(err)
+		}
+		if ok {
+			known.by = fmt.Sprintf("the pins know, up to charter %d", upTo)
+		}
+		s.voucher(known)
 		for seq := uint64(0); seq <= res.Chain.Head().Seq; seq++ {
 			c, _ := res.Chain.At(seq)
 			s.line("ok", "charter %d %s of %s, in force from %s", c.Seq, c.ID, quote(c.Name), c.NotBefore)

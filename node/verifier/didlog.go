@@ -83,7 +83,7 @@ func logRefusal(err error, witness bool) *refusal {
 // sayLog says what a verified log proves.
 func (s *session) sayLog(h didwebvh.History) {
 	head := h.Head()
-	s.voucher(keyring.Fingerprint(h.DID(), head.ID), s.short(h.DID()), h.DID())
+	s.orgVoucher(h.DID())
 	s.line("claim", "%s had %s, each signed by a key the one before it named", h.DID(), count(h.Len(), "version"))
 	switch keys := signers(head.Document); {
 	case h.Deactivated():

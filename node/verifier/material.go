@@ -176,6 +176,11 @@ func (s *session) offer(p part) error {
 		_, err := s.ring.OfferWeb(s.ctx, p.DID, p.Log, "", s.o.Now, "")
 		return err
 	}
-	_, err := s.ring.Offer(s.ctx, p.DID, p.Log, p.Witness)
-	return err
+	if _, err := s.ring.Offer(s.ctx, p.DID, p.Log, p.Witness); err != nil {
+		return err
+	}
+	if _, _, err := s.pinned.DID(s.ctx, s.ring, p.DID); err != nil {
+		return broken("%v", err)
+	}
+	return nil
 }

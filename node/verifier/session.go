@@ -35,7 +35,7 @@ type session struct {
 	evidence  casefile.Evidence
 	agents    []envelope.Verified[keyring.Agent] // of the file and the material
 	vouchers  []voucher
-	pinned    bool                        // the fingerprint is that of the file
+	pinned    casefile.Known              // what was seen before
 	called    map[string]map[did.DID]bool // DIDs by what they are called for short
 }
 
@@ -49,6 +49,7 @@ func newSession(ctx context.Context, o Options) *session {
 	}
 	s.clock = s.late
 	s.ring = keyring.New(keyring.Memory(), pins.Memory(), func() time.Time { return s.clock })
+	s.pinned = casefile.Known{Pins: o.Pins}
 	s.report.Name = s.name
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"trustnode/did/didwebvh"
 	"trustnode/did/envelope"
 	"trustnode/did/keyring"
+	"trustnode/did/pins"
 	"trustnode/federation/bundle"
 	"trustnode/federation/charter"
 	"trustnode/node/verifier"
@@ -122,6 +124,15 @@ func TestWhatDecidesIsNamed(t *testing.T) {
 		{"a mistyped fingerprint", join(), verifier.Options{Fingerprint: "org1-aaaa"}, verifier.Broken, []string{"its last group does not fit"}},
 		{"no fingerprint, strictly", join(), verifier.Options{Strict: true}, verifier.Broken, []string{"a fingerprint is needed", "--fingerprint org1-…"}},
 		{"the federation's fingerprint", boot(), verifier.Options{Fingerprint: charter.Fingerprint(genesis().ID()), Strict: true}, verifier.Verifies, []string{"fin-lending is the one"}},
+		{"a pin of the log", h.Log(), verifier.Options{Witness: witness(w), Strict: true, Pins: known("did %s 2 %s", h.DID(), h.Head().ID)}, verifier.Verifies, []string{"acme.example is the one the pins know, up to version 2"}},
+		{"a pin of an earlier version", h.Log(), verifier.Options{Witness: witness(w), Strict: true, Pins: known("did %s 1 %s", h.DID(), one().Head().ID)}, verifier.Verifies, []string{"up to version 1"}},
+		{"a pin of a later version", one().Log(), verifier.Options{Strict: true, Pins: known("did %s 2 %s", h.DID(), h.Head().ID)}, verifier.Broken, []string{"a fingerprint is needed"}},
+		{"a pin of another history", h.Log(), verifier.Options{Witness: witness(w), Pins: known("did %s 2 2-QmOther", h.DID())}, verifier.Broken, []string{"does not hold version 2-QmOther, which the pins name"}},
+		{"a pin of another history of who joins", join(), verifier.Options{Pins: known("did %s 2 2-QmOther", h.DID())}, verifier.Broken, []string{"which the pins name"}},
+		{"a pin of somebody else", join(), verifier.Options{Strict: true, Pins: known("did %s 1 %s", beta().DID(), beta().Head().ID)}, verifier.Broken, []string{"a fingerprint is needed"}},
+		{"a pin of the charter", boot(), verifier.Options{Strict: true, Pins: known("head %s 0 %s", genesis().ID(), genesis().ID())}, verifier.Verifies, []string{"fin-lending is the one the pins know, up to charter 0"}},
+		{"a pin of a later charter", boot(), verifier.Options{Strict: true, Pins: known("head %s 3 %s", genesis().ID(), beta().Head().ID)}, verifier.Verifies, []string{"up to charter 3"}},
+		{"a pin of another charter", boot(), verifier.Options{Pins: known("head %s 0 %s", genesis().ID(), agent().ID())}, verifier.Broken, []string{"charter 0 in the file is"}},
 		{"a member's fingerprint for a federation", boot(), verifier.Options{Fingerprint: keyring.Fingerprint(h.DID(), h.Head().ID)}, verifier.Broken, []string{"something else"}},
 	} {
 		r := verify(c.file, c.o)
@@ -231,4 +242,17 @@ func BenchmarkVerifyBoot(b *testing.B) {
 			b.Fatal(text(r))
 		}
 	}
+}
+
+// known are pins of one line.
+func known(format string, a ...any) pins.Pins {
+	slot, value, err := pins.Parse(fmt.Sprintf(format, a...))
+	p := pins.Memory()
+	if err == nil {
+		err = p.Put(context.Background(), slot, value)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return p
 }

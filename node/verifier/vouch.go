@@ -1,6 +1,7 @@
 package verifier
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -13,10 +14,11 @@ import (
 type voucher struct {
 	text, of string
 	org      did.DID // zero: it is of a federation
+	by       string  // what beside the file says that it is true: "" nothing
 }
 
-func (s *session) voucher(text, of string, org did.DID) {
-	if v := (voucher{text, of, org}); !slices.Contains(s.vouchers, v) {
+func (s *session) voucher(v voucher) {
+	if !slices.ContainsFunc(s.vouchers, func(o voucher) bool { return o.text == v.text && o.org == v.org }) {
 		s.vouchers = append(s.vouchers, v)
 	}
 }
@@ -34,7 +36,11 @@ func (s *session) orgVoucher(d did.DID) {
 	if file, ok := s.webs[d]; ok {
 		s.line("trust", "the keys of %s are those of %s, given with --with: nothing but that proves them", d, file)
 	}
-	s.voucher(keyring.Fingerprint(v.DID, v.ID), s.short(d), d)
+	known := voucher{text: keyring.Fingerprint(v.DID, v.ID), of: s.short(d), org: d}
+	if upTo, ok, err := s.pinned.DID(s.ctx, s.ring, d); err == nil && ok {
+		known.by = fmt.Sprintf("the pins know, up to version %d", upTo)
+	}
+	s.voucher(known)
 }
 
 // unsaidHead says what no file can say of a DID log.
@@ -50,27 +56,34 @@ func (s *session) vouch() error {
 		return nil // it does not verify as it is
 	}
 	typed := strings.ToLower(strings.TrimSpace(s.o.Fingerprint))
-	var all []string
-	for _, v := range s.vouchers {
+	var all, alone []string
+	found := false
+	for i := range s.vouchers {
+		v := &s.vouchers[i]
+		if typed != "" && v.text == typed {
+			v.by, found = "the fingerprint names", true
+		}
 		all = append(all, v.text+" ("+v.of+")")
-		s.pinned = s.pinned || typed != "" && v.text == typed
+		if v.by == "" {
+			alone = append(alone, v.text+" ("+v.of+")")
+		}
 	}
 	switch {
 	case typed != "" && !keyring.Spelled("fed1", typed) && !keyring.Spelled("org1", typed):
 		return broken("%s is not a fingerprint: its last group does not fit", quote(s.o.Fingerprint))
 	case typed != "" && len(all) == 0:
 		return broken("nothing in the file has a fingerprint that could be compared")
-	case typed != "" && !s.pinned && s.earlier(typed) != nil:
+	case typed != "" && !found && s.earlier(typed) != nil:
 		return s.earlier(typed)
-	case typed != "" && !s.pinned:
+	case typed != "" && !found:
 		return broken("the fingerprint is of something else: the file is of %s", list(all))
-	case s.o.Strict && (!s.pinned || len(all) > 1):
-		return broken("nothing but the file vouches for %s: a fingerprint is needed", orNobody(all)).
+	case s.o.Strict && (len(all) == 0 || len(alone) > 0):
+		return broken("nothing but the file vouches for %s: a fingerprint is needed", orNobody(alone)).
 			hinted("give the one you have from them by another way, as did show prints it there: --fingerprint %s", s.like())
 	}
 	for _, v := range s.vouchers {
-		if v.text == typed {
-			s.line("trust", "%s is the one the fingerprint names", v.of)
+		if v.by != "" {
+			s.line("trust", "%s is the one %s", v.of, v.by)
 		} else {
 			s.line("trust", "%s is %s by %s, compare by voice", v.of, v.text, s.alone())
 		}
@@ -102,10 +115,19 @@ func (s *session) earlier(typed string) *refusal {
 
 // like is the form of the fingerprint that is asked for.
 func (s *session) like() string {
-	if len(s.vouchers) == 0 {
-		return "org1-…"
+	if v, ok := s.unvouched(); ok {
+		return v.text[:len("org1-")] + "…"
 	}
-	return s.vouchers[0].text[:len("org1-")] + "…"
+	return "org1-…"
+}
+
+// unvouched is the first that nothing but the file speaks for.
+func (s *session) unvouched() (voucher, bool) {
+	i := slices.IndexFunc(s.vouchers, func(v voucher) bool { return v.by == "" })
+	if i < 0 {
+		return voucher{}, false
+	}
+	return s.vouchers[i], true
 }
 
 func orNobody(all []string) string {
@@ -115,12 +137,13 @@ func orNobody(all []string) string {
 	return list(all)
 }
 
-// caveat repeats in the result what trust rests on where no fingerprint was given.
+// caveat repeats in the result what trust rests on where nothing beside the file speaks for anything in it.
 func (s *session) caveat() string {
-	if s.pinned || len(s.vouchers) == 0 {
+	v, ok := s.unvouched()
+	if !ok || slices.ContainsFunc(s.vouchers, func(v voucher) bool { return v.by != "" }) {
 		return ""
 	}
-	return " by " + s.alone() + ", compare " + s.vouchers[0].text
+	return " by " + s.alone() + ", compare " + v.text
 }
 
 func (s *session) alone() string {

@@ -1,0 +1,101 @@
+package casefile
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"trustnode/attestation"
+	"trustnode/did"
+	"trustnode/did/keyring"
+	"trustnode/did/pins"
+	"trustnode/federation/charter"
+)
+
+// Known is what whoever looks at a file has pinned already, by earlier sight: heads of charter chains, of DIDs and of
+// logs. A file that says otherwise at the place of a pin does not verify, whatever signs it. The zero value knows nothing.
+type Known struct{ pins.Pins }
+
+// Charter gives the highest pinned charter of the federation of c, false if none is pinned. Where the chain ends before it, the
+// pin still knows its genesis, whose id is that of the federation. Errors are *Fault: the chain holds another charter there.
+func (k Known) Charter(c charter.Chain) (upTo uint64, ok bool, err error) {
+	if k.Pins == nil || c.IsZero() {
+		return 0, false, nil
+	}
+	slot, value, ok := k.Highest(pins.KindHead, c.Federation().String())
+	if !ok {
+		return 0, false, nil
+	}
+	if at, has := c.At(slot.N); has && at.ID.String() != value {
+		return 0, false, fault(0, "charter %d in the file is %s, the pins name %s", slot.N, at.ID, value)
+	}
+	return slot.N, true, nil
+}
+
+// DID gives the pinned version of d, false if none is pinned or the history that the file holds ends before it: nothing
+// ties its last entry to the pinned one then. Errors are *Fault: the history is another than the pinned one.
+func (k Known) DID(ctx context.Context, ring *keyring.Ring, d did.DID) (upTo int, ok bool, err error) {
+	if k.Pins == nil {
+		return 0, false, nil
+	}
+	_, version, ok := k.Highest(pins.KindDID, d.String())
+	h, herr := ring.History(ctx, d)
+	if !ok || herr != nil {
+		return 0, false, nil
+	}
+	for n := h.Len(); n > 0; n-- {
+		if at, _ := h.At(n); at.ID == version {
+			return n, true, nil
+		}
+	}
+	if n, _, ok := strings.Cut(version, "-"); ok {
+		if n, err := strconv.Atoi(n); err == nil && n > h.Len() {
+			return 0, false, nil
+		}
+	}
+	return 0, false, fault(0, "the DID log of %s in the file does not hold version %s, which the pins name", d, version)
+}
+
+// Head refuses a head that has the size of a pinned one and another root. Errors are *Fault.
+func (k Known) Head(org did.DID, h attestation.Head, line int) error {
+	if k.Pins == nil {
+		return nil
+	}
+	for _, kind := range []pins.Kind{pins.KindLog, pins.KindCosign} {
+		if slot, value, ok := k.Highest(kind, org.String()); ok && slot.N == h.Size && h.Root.String() != value {
+			return fault(line, "the head of %s of size %d has the root %s, the pins name %s: it signed two heads", short(org), h.Size, h.Root, value)
+		}
+	}
+	return nil
+}
+
+// known compares all that the file holds with what is pinned, and says in words what that vouches for its genesis, if anything.
+func (p *opener) known(k Known) (string, error) {
+	upTo, ok, err := k.Charter(p.Chain)
+	if err != nil {
+		return "", err
+	}
+	for d, line := range p.last {
+		if _, _, err := k.DID(p.ctx, p.ring.Ring, d); err != nil {
+			return "", fault(line, "%v", err)
+		}
+	}
+	by := ""
+	if ok {
+		by = fmt.Sprintf("the genesis that the pins know, up to charter %d", upTo)
+	}
+	return by, p.against(k)
+}
+
+// Against compares the heads of the entries with what is pinned. Errors are *Fault.
+func (e Evidence) Against(k Known) error { return e.Set.against(k) }
+
+func (s Set) against(k Known) error {
+	for _, e := range s.Entries {
+		if err := k.Head(e.event().Org, e.Head, e.line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
