@@ -45,6 +45,7 @@ func verifyCommand(s *streams) *cli.Command {
 		&cli.StringFlag{Name: "at", Usage: "`TIME` at which objects are to hold, such as 2026-12-01T10:00:00Z; default now"},
 		&cli.StringFlag{Name: "fingerprint", Usage: "fed1-… of the federation, or org1-… of the organization at its newest version, the file must be of"},
 		&cli.StringSliceFlag{Name: "pin", Usage: "what you have seen before, as a `LINE` of a node's pins: \"did DID N VERSION\", \"head FEDERATION N ID\" or\n\"log DID N ROOT\"; may be repeated"},
+		&cli.IntFlag{Name: "witnesses", Usage: "how many organizations must have cosigned each event, beside its own, `K`"},
 		&cli.BoolFlag{Name: "strict", Usage: "refuse a file that nothing but itself vouches for"}},
 		Action: func(c *cli.Context) error { return verifyFiles(c, s) }}
 }
@@ -56,7 +57,10 @@ func verifyFiles(c *cli.Context, s *streams) error {
 	if c.IsSet("witness") && c.Args().Len() > 1 {
 		return &usageError{"--witness is of one DID log, verify got several files", help(c)}
 	}
-	o := verifier.Options{Now: time.Now(), Fingerprint: c.String("fingerprint"), Strict: c.Bool("strict")}
+	o := verifier.Options{Now: time.Now(), Fingerprint: c.String("fingerprint"), Strict: c.Bool("strict"), Witnesses: c.Int("witnesses")}
+	if o.Witnesses < 0 {
+		return &usageError{"--witnesses is a number of organizations, not below 0", help(c)}
+	}
 	if text := c.String("at"); text != "" {
 		at, err := time.Parse(time.RFC3339, text)
 		if err != nil {

@@ -99,3 +99,15 @@ func (s Set) against(k Known) error {
 	}
 	return nil
 }
+
+// Unwitnessed lists the entries that fewer than need organizations beside their own have cosigned, nil where need is 0.
+func (e Evidence) Unwitnessed(need int) []*Fault { return e.Set.unwitnessed(need) }
+
+func (s Set) unwitnessed(need int) (out []*Fault) {
+	for _, e := range s.Entries {
+		if n := len(e.Witnessed); n < need {
+			out = append(out, &Fault{e.line, fmt.Sprintf("%s %d is witnessed by %s, %d are asked for", short(e.event().Org), e.Index, count(n, "organization"), need), true})
+		}
+	}
+	return out
+}

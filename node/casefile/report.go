@@ -14,6 +14,7 @@ type Options struct {
 	Name        string    // of the file, to be shown; nothing is read from it
 	Fingerprint string    // fed1-… the federation must have; "" trusts the file's own genesis
 	Known       Known     // what was seen before, and has to agree; it vouches for a genesis as a fingerprint does
+	Witnesses   int       // organizations that must have cosigned each entry, beside its own; 0 asks for none
 	Strict      bool      // refuse a file that only its own genesis vouches for
 	AsOf        time.Time // when the case is looked at; zero: the newest statement in the file
 }

@@ -141,6 +141,9 @@ func open(ctx context.Context, b []byte, o Options) (Set, error) {
 	if p.Vouched, err = p.vouched(o); err != nil {
 		return Set{}, err
 	}
+	if few := p.unwitnessed(o.Witnesses); len(few) > 0 {
+		return Set{}, few[0]
+	}
 	return p.Set, nil
 }
 

@@ -112,6 +112,11 @@ func (s *session) known() error {
 			s.wait(pending("%s", f.What).at(f.Line).hinted("%s", evidenceHint))
 		}
 	}
+	for _, f := range s.evidence.Unwitnessed(s.o.Witnesses) {
+		if f.Line > 0 {
+			s.wait(pending("%s", f.What).at(f.Line).hinted("a proof written later may hold more cosignatures: trustnode event prove ID"))
+		}
+	}
 	for _, n := range s.evidence.Unnamed() {
 		if n > 0 {
 			s.wait(pending("no event here names this body").at(n).hinted("%s", evidenceHint))

@@ -66,6 +66,25 @@ func TestWhatAProofSays(t *testing.T) {
 	}
 }
 
+func TestWhoeverVerifiesAsksForWitnesses(t *testing.T) {
+	for _, c := range []struct {
+		name, file string
+		ask        int
+		want       verifier.Outcome
+		says       string
+	}{
+		{"as many as there are", "proof.tnb", 2, verifier.Verifies, ""},
+		{"one more", "proof.tnb", 3, verifier.Pending, "is witnessed by 2 organizations, 3 are asked for"},
+		{"of a case, as many as there are", "case.tnb", 1, verifier.Verifies, ""},
+		{"of a case, more", "case.tnb", 5, verifier.Broken, "5 are asked for"},
+	} {
+		r := judgeProof(shared(t, c.file), func(o *verifier.Options) { o.Witnesses = c.ask })
+		if r.Outcome != c.want || !strings.Contains(r.Why, c.says) {
+			t.Errorf("%s: %s: %s", c.name, r.Outcome, r.Why)
+		}
+	}
+}
+
 // TestOneChangedByteOfAProofIsFound is attestation I-10.
 func TestOneChangedByteOfAProofIsFound(t *testing.T) {
 	b := shared(t, "proof.tnb")

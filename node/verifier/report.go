@@ -35,6 +35,7 @@ type Options struct {
 	Now         time.Time // the clock; must be set
 	At          time.Time // when objects are to hold; zero: Now, and for a case the newest statement in it
 	With        []Material
+	Witnesses   int       // organizations that must have cosigned each event, beside its own; 0 asks for none
 	Pins        pins.Pins // what was seen before, with which the file has to agree; nil: nothing was
 
 	// Witness gives the did-witness.json of the file, nil if there is none. It is called at
@@ -122,7 +123,7 @@ func Verify(ctx context.Context, r io.Reader, o Options) Report {
 
 // caseFile leaves the file of a case to its own package.
 func (s *session) caseFile(b []byte) Report {
-	c := casefile.Verify(s.ctx, strings.NewReader(string(b)), casefile.Options{Name: s.o.Name, Fingerprint: s.o.Fingerprint, Known: s.pinned, Strict: s.o.Strict, AsOf: s.o.At})
+	c := casefile.Verify(s.ctx, strings.NewReader(string(b)), casefile.Options{Name: s.o.Name, Fingerprint: s.o.Fingerprint, Known: s.pinned, Witnesses: s.o.Witnesses, Strict: s.o.Strict, AsOf: s.o.At})
 	out := s.report
 	out.Lines, out.OK, out.Why, out.Outcome = c.Lines, c.OK, c.Broken, Verifies
 	if !c.OK {
