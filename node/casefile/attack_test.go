@@ -27,7 +27,7 @@ func forge(w *world, change func([]bundle.Line) []bundle.Line) []byte {
 	for _, l := range f.lines {
 		lines = append(lines, l.Line)
 	}
-	return must(encode(w.id, change(lines)))
+	return must(encode([]envelope.ID{w.id}, change(lines)))
 }
 
 func with(extra ...bundle.Line) func([]bundle.Line) []bundle.Line {

@@ -25,7 +25,7 @@ func Build(ctx context.Context, s Source, id envelope.ID) ([]byte, error) {
 			return nil, err
 		}
 	}
-	out, err := encode(id, b.lines)
+	out, err := encode([]envelope.ID{id}, b.lines)
 	if err != nil {
 		return nil, err
 	}

@@ -41,20 +41,46 @@ func (o *org) eventOf(t testing.TB, typ attestation.Type) envelope.ID {
 func TestTheProofOfAnEventIsGolden(t *testing.T) {
 	w := rotatedStory(t)
 	for name, typ := range map[string]attestation.Type{"proof.tnb": "loan.issued", "proof-public.tnb": "dispute.filed"} {
-		b, err := Prove(context.Background(), w, w.acme.did, w.acme.eventOf(t, typ))
+		b, err := Prove(context.Background(), w, Place{w.acme.did, w.acme.eventOf(t, typ)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		golden(t, name, b)
 	}
+	acme := w.acme.did
+	issued := w.acme.eventOf(t, "loan.issued")
+	b, err := Prove(context.Background(), w, Place{acme, issued}, Place{ID: w.acme.bodyOf(t, "loan.issued")}, Place{acme, w.denied}, Place{acme, w.acme.eventOf(t, "loan.revoked")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "proof-with.tnb", b)
+	if b, err = Prove(context.Background(), w, Place{acme, w.granted}); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "proof-row.tnb", b)
+}
+
+// bodyOf is the id of the body of the first event of a type in the log of o.
+func (o *org) bodyOf(t testing.TB, typ attestation.Type) envelope.ID {
+	t.Helper()
+	id := o.eventOf(t, typ)
+	for _, f := range o.facts {
+		if f.Event.ID() == id {
+			return f.Event.Body().Body
+		}
+	}
+	return envelope.ID{}
 }
 
 func TestWhatIsNotHeldIsNotProven(t *testing.T) {
 	w := story(t)
 	id := w.acme.eventOf(t, "loan.issued")
 	for name, f := range map[string]func() ([]byte, error){
-		"an event of nobody":        func() ([]byte, error) { return Prove(context.Background(), w, w.acme.did, w.id2()) },
-		"an event of another's log": func() ([]byte, error) { return Prove(context.Background(), w, w.vendor.did, id) },
+		"an event of nobody":        func() ([]byte, error) { return Prove(context.Background(), w, Place{w.acme.did, w.id2()}) },
+		"a body of another event": func() ([]byte, error) {
+			return Prove(context.Background(), w, Place{w.acme.did, id}, Place{ID: w.acme.bodyOf(t, "dispute.filed")})
+		},
+		"an event of another's log": func() ([]byte, error) { return Prove(context.Background(), w, Place{w.vendor.did, id}) },
 	} {
 		if b, err := f(); !errors.Is(err, attestation.ErrNotFound) || b != nil {
 			t.Errorf("%s: %d bytes, %v", name, len(b), err)

@@ -161,6 +161,18 @@ func (e Evidence) Words(own func(n int) bool) []Line {
 	return w.Lines
 }
 
+// Proves says whether an event, a row or a body that an event names is here.
+func (e Evidence) Proves(id envelope.ID) bool {
+	if _, ok := e.Set.byID[id]; ok {
+		return true
+	}
+	if _, ok := e.Set.rows[id]; ok {
+		return true
+	}
+	_, ok := e.Set.bodies[id]
+	return ok && slices.ContainsFunc(e.Set.Entries, func(x Entry) bool { return x.event().Body == id })
+}
+
 // Unnamed lists the bodies that no event here names, by line.
 func (e Evidence) Unnamed() (out []int) {
 	named := map[envelope.ID]bool{}

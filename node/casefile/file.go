@@ -84,20 +84,21 @@ func (f file) root() envelope.ID {
 	return attlog.RootOf(leaves)
 }
 
-// about gives the case of a file, once its header is that of a case file and commits to
-// exactly these lines.
-func (f file) about() (envelope.ID, error) {
-	if len(f.header.About) != 2 || f.header.Pin != nil {
-		return envelope.ID{}, fault(1, "the header is not about a case and the lines below it")
+// about gives what a file is about, once its header is that of a case or proof file and
+// commits to exactly these lines.
+func (f file) about() ([]envelope.ID, error) {
+	n := len(f.header.About) - 1
+	if n < 1 || f.header.Pin != nil {
+		return nil, fault(1, "the header is not about something and the lines below it")
 	}
-	if f.header.About[1] != f.root() {
-		return envelope.ID{}, fault(1, "the lines below are not the ones the header was written over: one was dropped, added or changed")
+	if f.header.About[n] != f.root() {
+		return nil, fault(1, "the lines below are not the ones the header was written over: one was dropped, added or changed")
 	}
-	return f.header.About[0], nil
+	return f.header.About[:n], nil
 }
 
-// encode writes lines as the file of a case.
-func encode(about envelope.ID, lines []bundle.Line) ([]byte, error) {
+// encode writes lines as the file that is about something.
+func encode(about []envelope.ID, lines []bundle.Line) ([]byte, error) {
 	bare, err := bundle.Encode(bundle.Header{}, lines...)
 	if err != nil {
 		return nil, err
@@ -106,7 +107,7 @@ func encode(about envelope.ID, lines []bundle.Line) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	header, err := bundle.EncodeHeader(bundle.Header{About: []envelope.ID{about, f.root()}})
+	header, err := bundle.EncodeHeader(bundle.Header{About: append(about, f.root())})
 	if err != nil {
 		return nil, err
 	}

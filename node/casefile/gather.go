@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"trustnode/attestation"
+	"trustnode/attestation/audit"
 	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/federation/bundle"
@@ -206,12 +207,17 @@ func (b *builder) row(id envelope.ID) error {
 	if !found {
 		return nil
 	}
+	b.lines = append(b.lines, lineOf(p))
+	return nil
+}
+
+// lineOf is the line of a row with its path.
+func lineOf(p audit.RowProof) bundle.Row {
 	path := []byte{}
 	for _, h := range p.Path {
 		path = append(path, h[:]...)
 	}
-	b.lines = append(b.lines, bundle.Row{Event: p.Event, Index: p.Index, Path: path, Row: p.Row, Size: p.Size})
-	return nil
+	return bundle.Row{Event: p.Event, Index: p.Index, Path: path, Row: p.Row, Size: p.Size}
 }
 
 // members yields every organization the charters name.

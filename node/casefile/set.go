@@ -135,8 +135,12 @@ func open(ctx context.Context, b []byte, o Options) (Set, error) {
 			return Set{}, err
 		}
 	}
-	if _, err := f.about(); err != nil {
+	about, err := f.about()
+	if err != nil {
 		return Set{}, err
+	}
+	if len(about) > 1 {
+		return Set{}, fault(1, "the header is about more than a case and the lines below it")
 	}
 	if p.Vouched, err = p.vouched(o); err != nil {
 		return Set{}, err

@@ -290,7 +290,7 @@ func FuzzVerifyAnew(f *testing.F) {
 				lines = append(lines, k.Line)
 			}
 		}
-		file, err := encode(w.id, append(lines, l))
+		file, err := encode([]envelope.ID{w.id}, append(lines, l))
 		if err != nil {
 			return
 		}

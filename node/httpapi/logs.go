@@ -29,11 +29,12 @@ type LogHead struct {
 // tlog-tiles, to the operator alone. Members have sync, and what a log says is theirs.
 func (s *server) logRoutes(api huma.API, mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/v1/log/{did}/tile/{path...}", s.tile)
-	s.route(api, http.MethodGet, "/api/v1/events/{id}/proof", "eventProve", "The file that proves one event to anyone", http.StatusOK, func(op huma.Operation) {
+	s.route(api, http.MethodGet, "/api/v1/events/{id}/proof", "eventProve", "The file that proves an event or an audit row to anyone", http.StatusOK, func(op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *struct {
-			ID string `path:"id" maxLength:"128"`
+			ID   string   `path:"id" maxLength:"128" doc:"of an event or a row, or the index of an event of the own log"`
+			With []string `query:"with" maxItems:"64" doc:"ids of further events and rows, and of bodies of these events"`
 		}) (*bytesOut, error) {
-			b, err := s.Party.Prove(ctx, in.ID)
+			b, err := s.Party.Prove(ctx, in.ID, in.With...)
 			if err != nil {
 				return nil, s.refuse(err)
 			}

@@ -3,7 +3,9 @@ package party
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"trustnode/attestation"
@@ -13,32 +15,82 @@ import (
 	"trustnode/node/verifier"
 )
 
-// Prove returns the file that proves one event, which anyone verifies offline. It is
-// refused if it does not verify by itself.
-func (p *Party) Prove(ctx context.Context, id string) ([]byte, error) {
-	event, err := envelope.ParseID(id)
-	if err != nil {
-		return nil, fault.Wrap(fault.Invalid, "event", err)
+// Prove returns the file that proves an event or an audit row, and what else is named: events, rows, and bodies of these
+// events. Anyone verifies it offline. what is an id, or the index of an event of the own log. It is refused if it does not
+// verify by itself.
+func (p *Party) Prove(ctx context.Context, what string, with ...string) ([]byte, error) {
+	var places []casefile.Place
+	for i, text := range append([]string{what}, with...) {
+		at, err := p.place(ctx, text, i > 0)
+		if err != nil {
+			return nil, err
+		}
+		places = append(places, at)
 	}
-	found, err := p.n.Rec.Find(ctx, event)
-	if err != nil {
-		return nil, err
+	b, err := casefile.Prove(ctx, source{p.n}, places...)
+	if errors.Is(err, attestation.ErrNotFound) {
+		return nil, fault.Wrap(fault.NotFound, "event", err).WithHint("a body is proven with the event that names it: trustnode event prove ID --with BODY")
 	}
-	if len(found) == 0 {
-		return nil, fault.New(fault.NotFound, "event", "no event %s is held here", id).WithHint("trustnode event list --json names each by its id")
-	}
-	b, err := casefile.Prove(ctx, source{p.n}, found[0].Org, event)
 	if err != nil {
 		return nil, unfit(err)
 	}
 	r := verifier.Verify(ctx, bytes.NewReader(b), verifier.Options{Name: "proof", Now: time.Now()})
 	if !r.OK {
-		return nil, fault.Wrap(fault.Unavailable, "unproven", fmt.Errorf("event %s (%s): %s", id, standing(found[0]), r.Why)).WithHint("the file would not verify: %s", r.Why)
+		return nil, fault.Wrap(fault.Unavailable, "unproven", fmt.Errorf("%s%s: %s", what, p.standing(ctx, places[0].ID), r.Why)).WithHint("the file would not verify: %s", r.Why)
 	}
 	return b, nil
 }
 
-// standing says how an event stands here.
-func standing(f attestation.Found) string {
-	return f.Verdict.Level.String() + ", " + f.Verdict.Standing.String()
+// place finds what an id or an index of the own log names. What is neither an event nor a row may be the body of one.
+func (p *Party) place(ctx context.Context, text string, body bool) (casefile.Place, error) {
+	if index, err := strconv.ParseUint(text, 10, 64); err == nil {
+		id, err := p.at(ctx, index)
+		return casefile.Place{Org: p.n.Org, ID: id}, err
+	}
+	id, err := envelope.ParseID(text)
+	if err != nil {
+		return casefile.Place{}, fault.Wrap(fault.Invalid, "event", err)
+	}
+	event := id
+	row, err := source{p.n}.Row(ctx, id)
+	if err == nil {
+		event = row.Event
+	} else if !errors.Is(err, attestation.ErrNotFound) {
+		return casefile.Place{}, err
+	}
+	found, err := p.n.Rec.Find(ctx, event)
+	switch {
+	case err != nil:
+		return casefile.Place{}, err
+	case len(found) > 0:
+		return casefile.Place{Org: found[0].Org, ID: id}, nil
+	case body:
+		return casefile.Place{ID: id}, nil
+	}
+	return casefile.Place{}, fault.New(fault.NotFound, "event", "no event %s is held here", text).WithHint("trustnode event list --json names each by its id")
+}
+
+// at is the event of the own log at an index.
+func (p *Party) at(ctx context.Context, index uint64) (id envelope.ID, err error) {
+	log, err := p.n.Rec.Log(ctx, p.n.Org)
+	if err != nil {
+		return id, err
+	}
+	if head, _ := log.Head(); index >= head.Size {
+		return id, fault.New(fault.NotFound, "event", "the own log has %d events, none of index %d", head.Size, index).WithHint("trustnode event list --org self names each by its index")
+	}
+	err = log.Entries(ctx, index, index+1, func(_ uint64, e attestation.Entry) error {
+		id = e.ID()
+		return nil
+	})
+	return id, err
+}
+
+// standing says in parentheses how an event stands here, nothing of a row.
+func (p *Party) standing(ctx context.Context, id envelope.ID) string {
+	found, err := p.n.Rec.Find(ctx, id)
+	if err != nil || len(found) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s, %s)", found[0].Verdict.Level, found[0].Verdict.Standing)
 }

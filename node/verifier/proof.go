@@ -11,8 +11,8 @@ import (
 	"trustnode/node/casefile"
 )
 
-// proof verifies a bundle that is about one event: all that a bundle is held to, the header
-// over exactly these lines, the event, and nothing beside what it rests on.
+// proof verifies a bundle that is about events, rows and bodies: all that a bundle is held to,
+// the header over exactly these lines, each thing it names, and nothing beside what those rest on.
 func (s *session) proof(b []byte) error {
 	about, err := casefile.About(b)
 	if err != nil {
@@ -21,38 +21,54 @@ func (s *session) proof(b []byte) error {
 	if err := s.bundle(b); err != nil {
 		return err
 	}
-	i := slices.IndexFunc(s.evidence.Set.Entries, func(e casefile.Entry) bool { return e.Event.ID() == about })
-	if i < 0 {
-		if len(s.waits) > 0 {
+	for i, id := range about {
+		switch {
+		case slices.Contains(about[:i], id):
+			return broken("the header names %s twice", id).at(1)
+		case !s.evidence.Proves(id) && len(s.waits) > 0:
 			return nil // which says what is missing
+		case !s.evidence.Proves(id):
+			return broken("%s is not proven", id)
 		}
-		return broken("the event %s is not proven", about)
 	}
-	return s.onlyNeeded(s.evidence.Set.Entries[i].Event.Body(), about)
+	return s.onlyNeeded(about)
 }
 
-// onlyNeeded fails the first line that the proof of an event does not rest on.
-func (s *session) onlyNeeded(ev attestation.Event, about envelope.ID) error {
-	logs := map[did.DID]bool{ev.Org: true} // that have to tell whose key counted where
+// onlyNeeded fails the first line that the proof of what a file is about does not rest on.
+func (s *session) onlyNeeded(about []envelope.ID) error {
+	needed := map[envelope.ID]bool{} // events, rows and bodies
+	for _, id := range about {
+		needed[id] = true
+	}
+	logs := map[did.DID]bool{} // that have to tell whose key counted where
+	for _, l := range s.own {
+		if r, ok := l.Line.(bundle.Row); ok && needed[envelope.IDOf(r.Row)] {
+			needed[r.Event] = true
+		}
+	}
 	for _, e := range s.evidence.Set.Entries {
-		if b := e.Event.Body(); b.Type == "key.rotated" {
-			logs[b.Org] = true
+		b := e.Event.Body()
+		logs[b.Org] = logs[b.Org] || needed[e.Event.ID()] || b.Type == "key.rotated"
+		if rule, ok := attestation.RuleOf(b.Type); needed[e.Event.ID()] && ok && rule.Readers == attestation.ReadersPublic {
+			needed[b.Body] = true
 		}
 	}
 	for _, l := range s.own {
-		needed := true
+		rests := true
 		switch k := l.Line.(type) {
 		case bundle.Entry:
-			needed = attestation.Entry(k.Entry).ID() == about || supports(k, logs)
+			rests = needed[attestation.Entry(k.Entry).ID()] || supports(k, logs)
 		case bundle.Body:
-			needed = k.ID() == ev.Body
+			rests = needed[k.ID()]
+		case bundle.Row:
+			rests = needed[envelope.IDOf(k.Row)]
 		case bundle.Envelope:
-			needed = k.Type == charter.Type
-		case bundle.Row, bundle.Compact:
-			needed = false
+			rests = k.Type == charter.Type
+		case bundle.Compact:
+			rests = false
 		}
-		if !needed {
-			return broken("a line that the proof of %s does not rest on", about).at(l.N)
+		if !rests {
+			return broken("a line that the proof of %s does not rest on", about[0]).at(l.N)
 		}
 	}
 	return nil

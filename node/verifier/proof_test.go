@@ -37,7 +37,7 @@ func judgeProof(b []byte, change ...func(*verifier.Options)) verifier.Report {
 // TestAProofIsJudgedByWhatItIsAbout: the files of a case and of an event have one header;
 // what its first id names tells them apart.
 func TestAProofIsJudgedByWhatItIsAbout(t *testing.T) {
-	for name, want := range map[string]verifier.Kind{"proof.tnb": verifier.KindProof, "proof-public.tnb": verifier.KindProof, "case.tnb": verifier.KindCase, "rotated.tnb": verifier.KindCase} {
+	for name, want := range map[string]verifier.Kind{"proof.tnb": verifier.KindProof, "proof-public.tnb": verifier.KindProof, "proof-with.tnb": verifier.KindProof, "proof-row.tnb": verifier.KindProof, "case.tnb": verifier.KindCase, "rotated.tnb": verifier.KindCase} {
 		r := judgeProof(shared(t, name))
 		if r.Kind != want || !r.OK {
 			t.Errorf("%s is a %s, want %s: %s", name, r.Kind, want, r.Why)
@@ -87,7 +87,12 @@ func TestWhoeverVerifiesAsksForWitnesses(t *testing.T) {
 
 // TestOneChangedByteOfAProofIsFound is attestation I-10.
 func TestOneChangedByteOfAProofIsFound(t *testing.T) {
-	b := shared(t, "proof.tnb")
+	for _, name := range []string{"proof.tnb", "proof-with.tnb"} {
+		t.Run(name, func(t *testing.T) { everyByteCounts(t, shared(t, name)) })
+	}
+}
+
+func everyByteCounts(t *testing.T, b []byte) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 1))
@@ -110,8 +115,8 @@ func TestOneChangedByteOfAProofIsFound(t *testing.T) {
 	}
 }
 
-// anew writes lines below a header about id that fits them.
-func anew(t *testing.T, id envelope.ID, lines ...bundle.Line) []byte {
+// anew writes lines below a header about some ids that fits them.
+func anew(t *testing.T, about []envelope.ID, lines ...bundle.Line) []byte {
 	t.Helper()
 	b, err := bundle.Encode(bundle.Header{}, lines...)
 	if err != nil {
@@ -119,14 +124,14 @@ func anew(t *testing.T, id envelope.ID, lines ...bundle.Line) []byte {
 	}
 	_, rest, _ := bytes.Cut(b, []byte("\n"))
 	root := attlog.RootOf(attlog.Leaves(bytes.Split(bytes.TrimSuffix(rest, []byte("\n")), []byte("\n"))))
-	head, err := bundle.EncodeHeader(bundle.Header{About: []envelope.ID{id, root}})
+	head, err := bundle.EncodeHeader(bundle.Header{About: append(slices.Clone(about), root)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return append(append(head, '\n'), rest...)
 }
 
-func proofLines(t *testing.T, b []byte) (id envelope.ID, out []bundle.Line) {
+func proofLines(t *testing.T, b []byte) (about []envelope.ID, out []bundle.Line) {
 	t.Helper()
 	head, rest, _ := bytes.Cut(bytes.TrimSuffix(b, []byte("\n")), []byte("\n"))
 	h, err := bundle.ParseHeader(head)
@@ -140,21 +145,27 @@ func proofLines(t *testing.T, b []byte) (id envelope.ID, out []bundle.Line) {
 		}
 		out = append(out, l)
 	}
-	return h.About[0], out
+	return h.About[:len(h.About)-1], out
 }
 
 // TestAProofRestsOnEachLine writes proofs anew without one line, and with lines of another
 // file: what is missing leaves it pending or broken, what is too much fails it.
 func TestAProofRestsOnEachLine(t *testing.T) {
-	id, lines := proofLines(t, shared(t, "proof-public.tnb"))
+	for _, name := range []string{"proof-public.tnb", "proof-with.tnb", "proof-row.tnb"} {
+		t.Run(name, func(t *testing.T) { restsOnEachLine(t, name) })
+	}
+}
+
+func restsOnEachLine(t *testing.T, name string) {
+	id, lines := proofLines(t, shared(t, name))
 	if r := judgeProof(anew(t, id, lines...)); !r.OK {
 		t.Fatal(r.Why)
 	}
 	for i, l := range lines {
 		r := judgeProof(anew(t, id, slices.Delete(slices.Clone(lines), i, i+1)...))
-		switch l.(type) {
-		case bundle.Body: // of which the entry holds the id
-			r.OK = false
+		switch k := l.(type) {
+		case bundle.Body: // of which the entry holds the id, unless the file is about it too
+			r.OK = r.OK && slices.Contains(id, k.ID())
 		case bundle.Envelope: // without the charter it rests on the DID of the organization
 			if r.OK && strings.Contains(r.Lines[len(r.Lines)-1].Text, "fed1-") {
 				t.Error("a proof without a charter names a federation")
@@ -178,6 +189,26 @@ func TestAProofRestsOnEachLine(t *testing.T) {
 		}
 		if r := judgeProof(anew(t, id, append(slices.Clone(lines), l)...)); r.OK {
 			t.Errorf("a proof with a %s that it does not rest on verifies: %.200s", l.Kind(), b)
+		}
+	}
+}
+
+// TestWhatAFileIsAboutIsNamedAndProven writes headers that name more, less, or the same twice.
+func TestWhatAFileIsAboutIsNamedAndProven(t *testing.T) {
+	about, lines := proofLines(t, shared(t, "proof-with.tnb"))
+	if r := judgeProof(anew(t, about, lines...)); !r.OK || len(about) != 4 {
+		t.Fatal(r.Why)
+	}
+	for name, ids := range map[string][]envelope.ID{
+		"one less":        about[:3],
+		"the body less":   {about[0], about[2], about[3]},
+		"the row less":    {about[0], about[1], about[3]},
+		"one twice":       append(slices.Clone(about), about[0]),
+		"one that is not": append(slices.Clone(about), envelope.IDOf([]byte("other"))),
+		"none":            nil,
+	} {
+		if r := judgeProof(anew(t, ids, lines...)); r.OK {
+			t.Errorf("%s: it verifies", name)
 		}
 	}
 }

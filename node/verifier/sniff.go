@@ -11,6 +11,7 @@ import (
 
 	"trustnode/attestation"
 	"trustnode/did"
+	"trustnode/did/envelope"
 	"trustnode/did/strictjson"
 	"trustnode/federation/bundle"
 )
@@ -73,8 +74,8 @@ func read(r io.Reader) (Kind, []byte, error) {
 	return kind, b, nil
 }
 
-// provesEvent tells the proof of an event from the file of a case, which have one header:
-// the one is about an entry that it holds, the other about a dispute.
+// provesEvent tells the proof of events and rows from the file of a case, which have one header: the one
+// is about what it holds, the other about a dispute, which is no line of it.
 func provesEvent(b []byte) bool {
 	head, rest, _ := bytes.Cut(b, []byte("\n"))
 	h, err := bundle.ParseHeader(head)
@@ -83,8 +84,18 @@ func provesEvent(b []byte) bool {
 	}
 	for raw := range bytes.Lines(rest) {
 		l, err := bundle.ParseLine(bytes.TrimSuffix(raw, []byte("\n")))
-		if e, ok := l.(bundle.Entry); err == nil && ok && attestation.Entry(e.Entry).Check() == nil && attestation.Entry(e.Entry).ID() == h.About[0] {
-			return true
+		if err != nil {
+			continue
+		}
+		switch l := l.(type) {
+		case bundle.Entry:
+			if attestation.Entry(l.Entry).Check() == nil && attestation.Entry(l.Entry).ID() == h.About[0] {
+				return true
+			}
+		case bundle.Row:
+			if envelope.IDOf(l.Row) == h.About[0] {
+				return true
+			}
 		}
 	}
 	return false
