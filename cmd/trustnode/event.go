@@ -37,8 +37,7 @@ func eventCommand(s *streams) *cli.Command {
 					return s.result(out, func(w writer) { printEvents(w, out) })
 				})
 			}},
-		{Name: "prove", Usage: "write the file that proves one event, which anyone verifies offline", ArgsUsage: "ID", Flags: []cli.Flag{&cli.StringFlag{Name: "o", Usage: "write to `FILE`"}},
-			Action: func(c *cli.Context) error { return eventProve(c, s) }},
+		eventProve(s),
 		eventExport(s),
 	}}
 }

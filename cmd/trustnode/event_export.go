@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -56,16 +55,8 @@ func exportTiles(c *cli.Context, s *streams) error {
 }
 
 func printExported(w writer, x exported) {
-	by := ""
-	if len(x.Witnessed) > 0 {
-		names := make([]string, len(x.Witnessed))
-		for i, o := range x.Witnessed {
-			names[i] = orgWord(o)
-		}
-		by = ": " + strings.Join(names, ", ")
-	}
 	fmt.Fprintf(w, "log      %s  %d entries  root %s\n", orgWord(x.Org), x.Size, x.Root)
-	fmt.Fprintf(w, "head     signed, witnessed %d of %d%s\n", len(x.Witnessed), x.Need, by)
+	fmt.Fprintf(w, "head     signed, %s\n", witnessedWords(x.Witnessed, x.Need))
 	fmt.Fprintf(w, "written  %s  %s, %d bytes, read back and checked from the entries up\n", x.Dir, count(x.Files, "file"), x.Bytes)
 }
 

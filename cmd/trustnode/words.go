@@ -40,6 +40,15 @@ func orgWord(did string) string {
 	return p[3] + "[" + p[2][:8] + "]"
 }
 
+// witnessedWords says how many organizations cosigned of how many that the charter asks for, and which.
+func witnessedWords(by []string, need int) string {
+	out := fmt.Sprintf("witnessed %d of %d", len(by), need)
+	for i, d := range by {
+		out += map[bool]string{true: ": ", false: ", "}[i == 0] + orgWord(d)
+	}
+	return out
+}
+
 // printable passes text on without what could move a cursor or reorder what is read:
 // much of what is shown was written by others.
 type printable struct{ w writer }

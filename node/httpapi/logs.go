@@ -41,6 +41,17 @@ func (s *server) logRoutes(api huma.API, mux *http.ServeMux) {
 			return &bytesOut{ContentType: "application/octet-stream", Body: b}, nil
 		})
 	})
+	s.route(api, http.MethodGet, "/api/v1/events/{id}/c2sp", "eventC2SP", "One event with its C2SP tlog-proof and the policy that judges it", http.StatusOK, func(op huma.Operation) {
+		huma.Register(api, op, func(ctx context.Context, in *struct {
+			ID string `path:"id" maxLength:"128" doc:"of an event, or the index of one of the own log"`
+		}) (*struct{ Body EventC2SP }, error) {
+			out, err := s.eventC2SP(ctx, in.ID)
+			if err != nil {
+				return nil, s.refuse(err)
+			}
+			return &struct{ Body EventC2SP }{out}, nil
+		})
+	})
 	s.route(api, http.MethodGet, "/api/v1/log/{did}/head", "logHead", "One signed head of a log, and the policy that judges it", http.StatusOK, func(op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *struct {
 			DID string `path:"did" doc:"whose log, or self"`
@@ -79,19 +90,62 @@ func (s *server) logHead(ctx context.Context, who string) (LogHead, error) {
 	if err != nil {
 		return LogHead{}, err
 	}
-	p, err := s.Node.Rec.PolicyOf(ctx, n, by, need)
-	if err != nil {
-		return LogHead{}, err
-	}
-	text, err := p.Bytes()
-	if errors.Is(err, attlog.ErrPolicy) {
-		return LogHead{}, fault.Wrap(fault.Unavailable, "witnesses", err).WithHint("the charter asks for more witnesses than have a witness key that is known here")
-	}
+	p, text, err := s.policy(ctx, n, by, need)
 	if err != nil {
 		return LogHead{}, err
 	}
 	return LogHead{Org: d.String(), Size: n.Head.Size, Root: n.Head.Root.String(), Checkpoint: string(n.Bytes()), Key: p.Key.Multikey(),
-		Witnessed: texts(n.Witnesses()), Need: need, Policy: string(text)}, nil
+		Witnessed: texts(n.Witnesses()), Need: need, Policy: text}, nil
+}
+
+// policy gives what a head is to be judged by, and that as C2SP tools read it.
+func (s *server) policy(ctx context.Context, n attlog.Note, by []did.DID, need int) (attlog.Policy, string, error) {
+	p, err := s.Node.Rec.PolicyOf(ctx, n, by, need)
+	if err != nil {
+		return attlog.Policy{}, "", err
+	}
+	text, err := p.Bytes()
+	if errors.Is(err, attlog.ErrPolicy) {
+		err = fault.Wrap(fault.Unavailable, "witnesses", err).WithHint("the charter asks for more witnesses than have a witness key that is known here")
+	}
+	return p, string(text), err
+}
+
+// EventC2SP is an event as C2SP tools verify it.
+type EventC2SP struct {
+	ID        string   `json:"id"`
+	Org       string   `json:"org"`
+	Index     uint64   `json:"index"`
+	Size      uint64   `json:"size" doc:"of the head that covers it"`
+	Entry     []byte   `json:"entry" doc:"the entry whose hash is the leaf, base64"`
+	Proof     string   `json:"proof" doc:"C2SP tlog-proof"`
+	Policy    string   `json:"policy" doc:"C2SP witness policy: the key of the log there, and the quorum of the charter"`
+	Witnessed []string `json:"witnessed" doc:"organizations whose cosignature the head carries"`
+	Need      int      `json:"need" doc:"how many the charter asks for"`
+}
+
+func (s *server) eventC2SP(ctx context.Context, what string) (EventC2SP, error) {
+	at, err := s.Party.Place(ctx, what)
+	if err != nil {
+		return EventC2SP{}, err
+	}
+	pr, err := s.Node.Rec.Proof(ctx, at.ID)
+	if errors.Is(err, attestation.ErrNotFound) {
+		return EventC2SP{}, fault.Wrap(fault.NotFound, "event", err).WithHint("a tlog-proof is of an event under a signed head; of a row, prove its audit.rows event")
+	}
+	if err != nil {
+		return EventC2SP{}, err
+	}
+	p, err := attlog.ParseProof(pr.Text)
+	if err != nil {
+		return EventC2SP{}, err
+	}
+	by, need := s.witnesses(pr.Org)
+	_, policy, err := s.policy(ctx, p.Note, by, need)
+	if err != nil {
+		return EventC2SP{}, err
+	}
+	return EventC2SP{ID: at.ID.String(), Org: pr.Org.String(), Index: pr.Index, Size: p.Note.Head.Size, Entry: pr.Entry, Proof: string(pr.Text), Policy: policy, Witnessed: texts(p.Note.Witnesses()), Need: need}, nil
 }
 
 // witnesses are the organizations that may cosign heads of d, and how many the charter in
