@@ -47,6 +47,7 @@ type AboutYou struct {
 	BeaconN    uint64 `json:"beacon_n"`         // greatest n heard from you
 	CharterSeq uint64 `json:"charter_seq"`      // the charter the status is of
 	Commit     *Slot  `json:"commit,omitempty"` // your newest signature on a charter
+	DIDN       uint64 `json:"did_n,omitempty"`  // version number of your DID log's newest entry held
 	LogSize    uint64 `json:"log_size"`
 	Reason     string `json:"reason,omitempty"`
 	Status     string `json:"status,omitempty"` // your status at my head; absent: not listed

@@ -301,7 +301,7 @@ func (m *Member) About(d did.DID) federation.AboutYou {
 		return federation.AboutYou{}
 	}
 	head := m.chain.Head()
-	a := federation.AboutYou{CharterSeq: head.Seq, LogSize: m.cfg.Size(d)}
+	a := federation.AboutYou{CharterSeq: head.Seq, DIDN: m.entryOf(d), LogSize: m.cfg.Size(d)}
 	r, ok := head.Member(d)
 	if !ok {
 		return a

@@ -164,6 +164,9 @@ func (m *Member) above(a federation.AboutYou) string {
 	if held := m.cfg.Size(m.n.Org); a.LogSize > held {
 		return fmt.Sprintf("our log at %d, it has %d here", a.LogSize, held)
 	}
+	if n := m.entryOf(m.n.Org); a.DIDN > n {
+		return fmt.Sprintf("our DID log at entry %d, the last here is %d", a.DIDN, n)
+	}
 	if n := m.pinned(pins.KindBeacon, fed); a.BeaconN > n {
 		return fmt.Sprintf("our beacon %d, the last here is %d", a.BeaconN, n)
 	}
@@ -173,6 +176,20 @@ func (m *Member) above(a federation.AboutYou) string {
 		}
 	}
 	return ""
+}
+
+// entryOf is the version number of the newest entry of a DID log that is held or, of the own one, that was written
+// here and is on its way; 0 for none and for methods without entries.
+func (m *Member) entryOf(d did.DID) uint64 {
+	h, err := m.n.Ring.History(context.Background(), d)
+	if err != nil {
+		return 0
+	}
+	n := uint64(h.Len())
+	if d == m.n.Org {
+		n = max(n, m.pinned(pins.KindEntry, h.SCID()))
+	}
+	return n
 }
 
 // pinned is the greatest number pinned of a kind; 0 for none.

@@ -200,11 +200,15 @@ func TestShownNumbers(t *testing.T) {
 	ctx := t.Context()
 	chain, _ := acme.Charter()
 	about := acme.About(vendor.did)
+	if about.DIDN != 1 {
+		t.Errorf("of a new organization's DID log entry %d is held", about.DIDN)
+	}
 	cases := []struct {
 		name string
 		a    federation.AboutYou
 	}{
 		{"a longer log", federation.AboutYou{LogSize: acme.size(acme.did) + 1}},
+		{"a later entry of our DID log", federation.AboutYou{DIDN: acme.About(acme.did).DIDN + 1}},
 		{"a later beacon", federation.AboutYou{BeaconN: 99}},
 		{"a later signature", federation.AboutYou{Commit: &federation.Slot{Body: chain.Head().ID, Seq: 3}}},
 	}
