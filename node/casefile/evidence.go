@@ -156,6 +156,7 @@ func (e Evidence) Words(own func(n int) bool) []Line {
 	for _, r := range e.Set.sortedRows() {
 		if own(r.line) {
 			w.row(r)
+			w.wrote(r)
 		}
 	}
 	return w.Lines

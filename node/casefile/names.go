@@ -2,6 +2,7 @@ package casefile
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,18 +28,39 @@ func short(d did.DID) string {
 	return domain
 }
 
-// org is short, unless two members go by one domain: then nobody is named by it.
+// org is short, unless two of the file go by one domain: then nobody is named by it.
 func (s Set) org(d did.DID) string {
-	name, n := short(d), 0
-	for _, m := range s.Chain.Head().Members {
-		if short(m.DID) == name {
-			n++
+	name := short(d)
+	for o := range s.orgs() {
+		if o != d && short(o) == name {
+			return d.String()
 		}
 	}
-	if n == 1 {
-		return name
+	return name
+}
+
+// orgs are the members that the charter names and, where lines are verified without one, whoever speaks in them.
+func (s Set) orgs() iter.Seq[did.DID] {
+	return func(yield func(did.DID) bool) {
+		if !s.Chain.IsZero() {
+			for _, m := range s.Chain.Head().Members {
+				if !yield(m.DID) {
+					return
+				}
+			}
+			return
+		}
+		for _, e := range s.Entries {
+			if !yield(e.event().Org) {
+				return
+			}
+			for _, w := range e.Witnessed {
+				if !yield(w.Org) {
+					return
+				}
+			}
+		}
 	}
-	return d.String()
 }
 
 // agent names an agent with its organization.

@@ -56,6 +56,20 @@ func TestWhatAProofSays(t *testing.T) {
 			t.Errorf("%q is not said:\n%s", want, text.String())
 		}
 	}
+	for name, want := range map[string]string{
+		"proof-with.tnb": "acme.example wrote down that did:key:z6MkgeAYjgfXDoaxMou4TKNEtGJ8cYHARPASB12ehQ8b13ie asked under loan zQmdASYZJPcKM5sAddBPFnwaNptnPE8YBmedjukRZ6sy7bS and was refused as revoked: row 0, committed at 6, after the revocation at 5",
+		"proof-row.tnb":  "was given answer 1, of 0 entries, under loan zQmdASYZJPcKM5sAddBPFnwaNptnPE8YBmedjukRZ6sy7bS: row 1, committed at 4",
+	} {
+		var claims []string
+		for _, l := range judgeProof(shared(t, name)).Lines {
+			if l.Kind == "claim" {
+				claims = append(claims, l.Text)
+			}
+		}
+		if !strings.Contains(strings.Join(claims, "\n"), want) {
+			t.Errorf("%s: %q is not said in %q", name, want, claims)
+		}
+	}
 	if r := judgeProof(shared(t, "proof.tnb"), func(o *verifier.Options) { o.Strict = true }); r.OK {
 		t.Error("strict verification takes the word of the file")
 	}

@@ -1,0 +1,57 @@
+package casefile
+
+import (
+	"fmt"
+
+	"trustnode/did/envelope"
+	"trustnode/federation/lending"
+)
+
+// wrote says in a sentence what a row holds and where it lies. It is the word of the organization whose log binds
+// it: no agent's signature is part of a row.
+func (w *words) wrote(r row) {
+	what, perm := w.act(r.Row)
+	if what == "" {
+		return
+	}
+	w.add("claim", "%s wrote down that %s: row %d, committed at %d%s", w.s.org(r.entry.event().Org), what, r.index, r.entry.Index, w.beside(r, perm))
+}
+
+// act tells what a row of a kind that is known here says, and of which loan.
+func (w *words) act(r lending.Row) (what string, perm envelope.ID) {
+	switch r := r.(type) {
+	case lending.GrantedRow:
+		return fmt.Sprintf("%s was given answer %d, of %s, under loan %s", w.s.agentName(r.Borrower), r.Seq, count(len(r.Entries), "entry|entries"), r.Perm), r.Perm
+	case lending.ReplayRow:
+		return fmt.Sprintf("%s was given answer %d under loan %s once more", w.s.agentName(r.Borrower), r.Seq, r.Perm), r.Perm
+	case lending.DeniedRow:
+		return fmt.Sprintf("%s asked under loan %s and was refused as %s", w.s.agentName(r.Borrower), r.Perm, r.Code), r.Perm
+	case lending.ReceivedRow:
+		return fmt.Sprintf("it received answer %d under loan %s, by receipt %s", r.Seq, r.Perm, r.Receipt), r.Perm
+	case lending.EndedRow:
+		return fmt.Sprintf("it learned that loan %s is %s", r.Perm, r.State), r.Perm
+	case lending.IssueRow:
+		return fmt.Sprintf("loan %s to %s was issued by %s", r.Perm, w.s.agentName(r.Borrower), quote(r.By)), r.Perm
+	case lending.RevokeRow:
+		return fmt.Sprintf("%s %s was revoked by %s, for the reason %s", r.TargetKind, quote(r.Target), quote(r.By), r.Reason), envelope.ID{}
+	case lending.ImportRow:
+		return fmt.Sprintf("%s came into its memory in the format %s", count(int(min(r.Count, 1<<31)), "entry|entries"), quote(r.Format)), envelope.ID{}
+	}
+	return "", envelope.ID{}
+}
+
+// beside says on which side of the end of its loan a row lies, where that stands in the same log and in the file.
+func (w *words) beside(r row, perm envelope.ID) string {
+	for _, e := range w.s.Entries {
+		ev := e.event()
+		if ev.Type != "loan.revoked" && ev.Type != "loan.end_seen" || ev.Org != r.entry.event().Org || perm.IsZero() || ev.Subject != perm.String() {
+			continue
+		}
+		end := map[bool]string{true: "the revocation", false: "it saw the end"}[ev.Type == "loan.revoked"]
+		if r.entry.Index < e.Index {
+			return fmt.Sprintf(", before %s at %d", end, e.Index)
+		}
+		return fmt.Sprintf(", after %s at %d", end, e.Index)
+	}
+	return ""
+}
