@@ -76,7 +76,7 @@ func TestWhatIsNotHeldIsNotProven(t *testing.T) {
 	w := story(t)
 	id := w.acme.eventOf(t, "loan.issued")
 	for name, f := range map[string]func() ([]byte, error){
-		"an event of nobody":        func() ([]byte, error) { return Prove(context.Background(), w, Place{w.acme.did, w.id2()}) },
+		"an event of nobody": func() ([]byte, error) { return Prove(context.Background(), w, Place{w.acme.did, w.id2()}) },
 		"a body of another event": func() ([]byte, error) {
 			return Prove(context.Background(), w, Place{w.acme.did, id}, Place{ID: w.acme.bodyOf(t, "dispute.filed")})
 		},

@@ -40,18 +40,22 @@ func (w *words) act(r lending.Row) (what string, perm envelope.ID) {
 	return "", envelope.ID{}
 }
 
-// beside says on which side of the end of its loan a row lies, where that stands in the same log and in the file.
+// beside says on which side of the end of its loan a row lies, where that stands in the same log and in the file. What
+// lies under a later audit.rows was written later only if the end was a barrier: then all before it is before it.
 func (w *words) beside(r row, perm envelope.ID) string {
 	for _, e := range w.s.Entries {
 		ev := e.event()
-		if ev.Type != "loan.revoked" && ev.Type != "loan.end_seen" || ev.Org != r.entry.event().Org || perm.IsZero() || ev.Subject != perm.String() {
+		if ev.Org != r.entry.event().Org || perm.IsZero() || ev.Subject != perm.String() {
 			continue
 		}
-		end := map[bool]string{true: "the revocation", false: "it saw the end"}[ev.Type == "loan.revoked"]
-		if r.entry.Index < e.Index {
-			return fmt.Sprintf(", before %s at %d", end, e.Index)
+		switch before := r.entry.Index < e.Index; {
+		case ev.Type == "loan.revoked" && before:
+			return fmt.Sprintf(", before the revocation at %d", e.Index)
+		case ev.Type == "loan.revoked":
+			return fmt.Sprintf(", after the revocation at %d", e.Index)
+		case ev.Type == "loan.end_seen" && before:
+			return fmt.Sprintf(", before it saw the end at %d", e.Index)
 		}
-		return fmt.Sprintf(", after %s at %d", end, e.Index)
 	}
 	return ""
 }

@@ -293,7 +293,7 @@ func readOf(r client.ReadResult) LoanAnswer {
 }
 
 func auditOf(a lender.Audit) LoanAudit {
-	out := LoanAudit{ID: a.Loan.ID.String(), Granted: a.Granted, GapFree: a.GapFree, Rows: []AuditRow{}, Events: []EventRef{}}
+	out := LoanAudit{ID: a.ID.String(), Granted: a.Granted, GapFree: a.GapFree, Rows: []AuditRow{}, Events: []EventRef{}}
 	for _, r := range a.Rows {
 		out.Rows = append(out.Rows, rowOf(r))
 	}
@@ -329,7 +329,7 @@ func rowOf(r lender.AuditRow) AuditRow {
 		out.Op, out.At, out.Purpose = v.Op, v.At.String(), v.Purpose
 	case lending.RevokeRow:
 		out.Op, out.At, out.Purpose = v.Op, v.At.String(), v.Reason
-	case lending.ReceivedRow: // the borrower's own, where both sides are agents of this node
+	case lending.ReceivedRow: // the borrower's own
 		out.Op, out.Seq, out.At, out.Request, out.Hash = v.Op, v.Seq, v.At.String(), v.Request.String(), v.Hash.String()
 	case lending.EndedRow:
 		out.Op, out.Code, out.At, out.Request = v.Op, string(v.State), v.At.String(), v.Request.String()

@@ -11,20 +11,23 @@ import (
 	"trustnode/node/fault"
 )
 
-// Audit gives all that happened under a permission: this node's rows, also those not yet
-// in the log, and the events of both sides.
+// Audit gives all that happened under a permission, lent or borrowed: this node's rows, also
+// those not yet in the log, and the events of both sides.
 func (l *Lender) Audit(ctx context.Context, idOrCompact string) (Audit, error) {
-	loan, err := l.Loan(ctx, idOrCompact)
+	id, err := resolve(idOrCompact)
 	if err != nil {
 		return Audit{}, err
 	}
+	if _, err := l.issued(ctx, id); err != nil && !l.borrowed(ctx, id) {
+		return Audit{}, err
+	}
 	l.flush(ctx)
-	out := Audit{Loan: loan}
-	if out.Rows, err = l.rows(ctx, loan.ID); err != nil {
+	out := Audit{ID: id}
+	if out.Rows, err = l.rows(ctx, id); err != nil {
 		return Audit{}, refusal(err)
 	}
 	out.Granted, out.GapFree = whole(out.Rows)
-	if out.Events, err = l.events(ctx, loan.ID); err != nil {
+	if out.Events, err = l.events(ctx, id); err != nil {
 		return Audit{}, refusal(err)
 	}
 	return out, nil
@@ -85,16 +88,26 @@ func auditRow(row audit.Row) (AuditRow, error) {
 	return AuditRow{ID: audit.ID(row), Row: body, Body: row.Body}, nil
 }
 
-// whole counts the granted rows and says whether they are seq 1, 2, 3 and so on.
-func whole(rows []AuditRow) (granted uint64, ok bool) {
-	ok = true
+// whole counts the answers and says whether they are 1, 2, 3 and so on: those the lender granted or,
+// where there are only a borrower's rows, those it received.
+func whole(rows []AuditRow) (n uint64, ok bool) {
+	var granted, received []uint64
 	for _, r := range rows {
-		if g, is := r.Row.(lending.GrantedRow); is {
-			granted++
-			ok = ok && g.Seq == granted
+		switch b := r.Row.(type) {
+		case lending.GrantedRow:
+			granted = append(granted, b.Seq)
+		case lending.ReceivedRow:
+			received = append(received, b.Seq)
 		}
 	}
-	return granted, ok
+	if len(granted) == 0 {
+		granted = received
+	}
+	ok = true
+	for i, seq := range granted {
+		ok = ok && seq == uint64(i)+1
+	}
+	return uint64(len(granted)), ok
 }
 
 // events lists the events about a loan, by organization and index.

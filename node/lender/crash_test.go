@@ -96,17 +96,21 @@ func TestKill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		loan, err := k.Loan(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
 		most := uint64(0)
 		for _, s := range seqs {
 			most = max(most, s)
 		}
-		if !a.GapFree || a.Granted < most || uint64(len(seqs)) > a.Granted || a.Loan.Reads != a.Granted {
-			t.Errorf("round %d: %d receipts up to %d left, %d rows, gap free %v, %d counted", round, len(seqs), most, a.Granted, a.GapFree, a.Loan.Reads)
+		if !a.GapFree || a.Granted < most || uint64(len(seqs)) > a.Granted || loan.Reads != a.Granted {
+			t.Errorf("round %d: %d receipts up to %d left, %d rows, gap free %v, %d counted", round, len(seqs), most, a.Granted, a.GapFree, loan.Reads)
 		}
 		if a.Granted > uint64(len(seqs)+readers) {
 			t.Errorf("round %d: %d rows for %d receipts of %d readers", round, a.Granted, len(seqs), readers)
 		}
-		if _, r := k.mustRead(t, k.request(t, Loan{ID: a.Loan.ID, Permission: a.Loan.Permission})); r.Seq != a.Granted+1 {
+		if _, r := k.mustRead(t, k.request(t, loan)); r.Seq != a.Granted+1 {
 			t.Errorf("round %d: the next read is %d, want %d", round, r.Seq, a.Granted+1)
 		}
 	}

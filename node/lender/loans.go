@@ -84,11 +84,17 @@ func (l *Lender) issued(ctx context.Context, id envelope.ID) (*known, error) {
 	if err == nil || fault.Of(refusal(err)) != fault.NotFound {
 		return k, refusal(err)
 	}
-	if o, held := l.n.Lib.Get(ctx, id); held == nil && o.What == "permission" {
+	if l.borrowed(ctx, id) {
 		return nil, fault.New(fault.NotFound, "borrowed", "%s was lent to this organization, not by it", id).
-			WithHint("its lender revokes and audits it; here: trustnode loan show %s", id)
+			WithHint("its lender revokes it; here: trustnode loan show %s", id)
 	}
 	return nil, refusal(err)
+}
+
+// borrowed says whether a permission was lent to this organization.
+func (l *Lender) borrowed(ctx context.Context, id envelope.ID) bool {
+	o, err := l.n.Lib.Get(ctx, id)
+	return err == nil && o.What == "permission"
 }
 
 func (l *Lender) look(ctx context.Context, k *known) (out Loan, err error) {

@@ -120,9 +120,9 @@ type Revoked struct {
 
 // Audit is all that happened under one permission.
 type Audit struct {
-	Loan    Loan
-	Granted uint64
-	GapFree bool // the granted rows are seq 1..Granted, without a hole or repetition
+	ID      envelope.ID // of the permission
+	Granted uint64      // answers, of a borrowed loan those that were received
+	GapFree bool        // these are seq 1..Granted, without a hole or repetition
 	Rows    []AuditRow
 	Events  []AuditEvent
 }

@@ -42,7 +42,9 @@ func (p *Party) Prove(ctx context.Context, what string, with ...string) ([]byte,
 }
 
 // Place finds the event or row that an id, or an index of the own log, names.
-func (p *Party) Place(ctx context.Context, text string) (casefile.Place, error) { return p.place(ctx, text, false) }
+func (p *Party) Place(ctx context.Context, text string) (casefile.Place, error) {
+	return p.place(ctx, text, false)
+}
 
 // place finds what an id or an index of the own log names. What is neither an event nor a row may be the body of one.
 func (p *Party) place(ctx context.Context, text string, body bool) (casefile.Place, error) {
