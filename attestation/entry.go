@@ -72,17 +72,18 @@ func (e Entry) ID() envelope.ID { return envelope.IDOf(e.Body()) }
 // Hash returns the RFC 6962 leaf hash of e.
 func (e Entry) Hash() tlog.Hash { return tlog.RecordHash(e) }
 
+// Claim returns the event that e claims to be, unverified. It fails where the
+// body has not the form of an event.
+func (e Entry) Claim() (envelope.Claim[Event], error) {
+	if err := e.Check(); err != nil {
+		return envelope.Claim[Event]{}, err
+	}
+	return envelope.ReadSigned[Event](e.Body(), e.Signature())
+}
+
 // Envelope returns e as an unverified envelope, and the event it claims to be.
 // It fails where the body has not the form of an event.
 func (e Entry) Envelope() (envelope.Envelope, Event, error) {
-	if err := e.Check(); err != nil {
-		return envelope.Envelope{}, Event{}, err
-	}
-	env := envelope.Envelope{Type: TypeEvent, Body: e.Body()}
-	ev, err := envelope.Decode[Event](env)
-	if err != nil {
-		return envelope.Envelope{}, Event{}, err
-	}
-	env.Signatures = []envelope.Signature{{KeyID: ev.Kid, Sig: e.Signature()}}
-	return env, ev, nil
+	c, err := e.Claim()
+	return c.Envelope(), c.Body(), err
 }

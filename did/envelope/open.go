@@ -74,16 +74,56 @@ func Decode[T Body](e Envelope) (T, error) {
 	return body, nil
 }
 
+// Claim is an object whose form was checked and whose signatures were not: anybody may have made it. It is made by Read
+// and ReadSigned alone; the zero value opens under no key.
+type Claim[T Body] struct {
+	body T
+	env  Envelope
+}
+
+// Body returns what the object says.
+func (c Claim[T]) Body() T { return c.body }
+
+// Envelope returns the object.
+func (c Claim[T]) Envelope() Envelope { return c.env }
+
+// Read is Decode of an object that is to be opened afterwards, so that its body is decoded once.
+func Read[T Body](e Envelope) (Claim[T], error) {
+	body, err := Decode[T](e)
+	if err != nil {
+		return Claim[T]{}, err
+	}
+	return Claim[T]{body: body, env: e}, nil
+}
+
+// ReadSigned is Read of a body and the signature of its one signer, as they lie in a log entry: the keyid is the body's kid.
+func ReadSigned[T Body](body []byte, sig did.Signature) (Claim[T], error) {
+	var none T
+	c, err := Read[T](Envelope{Type: none.Payload(), Body: body})
+	if err != nil {
+		return Claim[T]{}, err
+	}
+	_, kid := c.body.Signer()
+	c.env.Signatures = []Signature{{KeyID: kid, Sig: sig}}
+	return c, nil
+}
+
 // Open verifies an object with one signer: the issuer and kid that its body names, whose key src tells. There must be
 // exactly one signature, and its keyid must repeat the kid: anything else would be a second spelling of the object.
 // Errors: those of Decode, *FormError for the signatures, those of src, ErrSignature, and
 // did.ErrNotSigning where src names a key that cannot verify.
 func Open[T Body](ctx context.Context, e Envelope, src KeySource) (Verified[T], error) {
-	body, err := Decode[T](e)
+	c, err := Read[T](e)
 	if err != nil {
 		return Verified[T]{}, err
 	}
-	signer, kid := body.Signer()
+	return c.Open(ctx, src)
+}
+
+// Open verifies the one signature of c, as the function Open does.
+func (c Claim[T]) Open(ctx context.Context, src KeySource) (Verified[T], error) {
+	e := c.env
+	signer, kid := c.body.Signer()
 	if signer.IsZero() || kid == "" {
 		return Verified[T]{}, &FormError{Path: "kid", What: "body names no signer"}
 	}
@@ -101,6 +141,6 @@ func Open[T Body](ctx context.Context, e Envelope, src KeySource) (Verified[T], 
 		return Verified[T]{}, fmt.Errorf("%s by %s#%s: %w", e.Type.What(), signer, kid, err)
 	}
 	return Verified[T]{
-		ok: true, body: body, id: e.ID(), env: e, key: key, signers: []did.PublicKey{key.Public},
+		ok: true, body: c.body, id: e.ID(), env: e, key: key, signers: []did.PublicKey{key.Public},
 	}, nil
 }

@@ -192,17 +192,19 @@ func (p *plan) coverIfDue(ctx context.Context, asked uint64) error {
 
 // commit makes a batch durable, and what follows from it known.
 func (r *Recorder) commit(ctx context.Context, p *plan) error {
-	r.logs.Lock()
-	defer r.logs.Unlock()
+	defer r.logs.of(r.cfg.Org)()
 	// Whoever found that the log must wait did so holding logs: nothing is
 	// appended after that.
 	if s, _ := r.State(); s != Open {
 		return ErrRecovering
 	}
 	if len(p.batch.Entries) > 0 || len(p.batch.Rows) > 0 || p.batch.Mark > 0 {
+		end := r.time(StageAppend)
 		if err := r.cfg.Events.Append(ctx, p.batch); err != nil {
 			return err
 		}
+		end()
+		r.counts.logged.Add(uint64(len(p.batch.Entries)))
 	}
 	s := &r.seq
 	if had := len(s.waiting) > 0 && len(p.batch.Covers) == 0; !had && len(p.waiting) > 0 {
@@ -264,9 +266,9 @@ func (r *Recorder) opening(ctx context.Context) (kid, version string, err error)
 // signHead pins and signs the head of the own log, if its newest note is of a
 // smaller size, and makes its new events authored.
 func (r *Recorder) signHead(ctx context.Context) error {
-	r.logs.Lock()
+	release := r.logs.of(r.cfg.Org)
 	news, err := r.signHeadLocked(ctx)
-	r.logs.Unlock()
+	release()
 	if err != nil || news == nil {
 		return err
 	}
@@ -299,14 +301,11 @@ func (r *Recorder) signHeadLocked(ctx context.Context) (*HeadNews, error) {
 	if err != nil {
 		return nil, err
 	}
-	settled, keys, err := r.judge(ctx, r.cfg.Org)
-	if err != nil {
+	end := r.time(StageStore)
+	if err := r.judgeHeld(ctx, r.cfg.Org, note); err != nil {
 		return nil, err
 	}
-	settled.Note = note
-	if err := r.settle(ctx, r.cfg.Org, settled, keys); err != nil {
-		return nil, err
-	}
+	end()
 	prompt, err := r.isPrompt(ctx, r.cfg.Org, signed, size)
 	if err != nil {
 		return nil, err
@@ -316,7 +315,9 @@ func (r *Recorder) signHeadLocked(ctx context.Context) (*HeadNews, error) {
 
 // readBack reads what was appended back and computes its root two ways.
 func (r *Recorder) readBack(ctx context.Context) (attestation.Head, error) {
+	end := r.time(StageReadBack)
 	head, err := r.cfg.Events.ReadBack(ctx, r.cfg.Org)
+	end()
 	if errors.Is(err, store.ErrCorrupt) {
 		r.enter(Corrupt, err.Error())
 	}
@@ -328,7 +329,9 @@ func (r *Recorder) readBack(ctx context.Context) (attestation.Head, error) {
 
 // pin makes the head the one of its size, before anything of it leaves.
 func (r *Recorder) pin(ctx context.Context, h attestation.Head) error {
+	end := r.time(StagePin)
 	err := r.cfg.Pins.Put(ctx, pins.Slot{Kind: pins.KindLog, Key: r.cfg.Org.String(), N: h.Size}, h.Root.String())
+	end()
 	var taken *pins.Taken
 	var below *pins.Below
 	switch {
@@ -356,7 +359,7 @@ func (r *Recorder) note(ctx context.Context, h attestation.Head) ([]byte, error)
 	return n.Bytes(), r.step("headsigned")
 }
 
-// isPrompt reports whether one of the entries [from, to) is to be spread at once.
+// isPrompt reports whether one of the own entries [from, to) is to be spread at once.
 func (r *Recorder) isPrompt(ctx context.Context, d did.DID, from, to uint64) (bool, error) {
 	l, err := r.cfg.Events.Log(ctx, d)
 	if err != nil {

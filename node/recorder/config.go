@@ -108,7 +108,9 @@ type Recorder struct {
 	wake    chan struct{} // of one: something was drafted or asked for
 	drafted atomic.Uint64 // highest outbox number drafted, committed or not
 
-	logs sync.Mutex // held by whoever changes a log, its notes or verdicts
+	logs logLocks
+
+	counts counts
 
 	mu      sync.Mutex // guards what follows
 	state   State

@@ -192,8 +192,7 @@ func (r *Recorder) TakeFork(ctx context.Context, f attlog.Fork) (bool, error) {
 	if r.Forked(d) {
 		return false, nil
 	}
-	r.logs.Lock()
-	defer r.logs.Unlock()
+	defer r.logs.of(d)()
 	held := r.size(ctx, d)
 	k, err := r.Keys(ctx, d)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"trustnode/attestation"
 	"trustnode/attestation/history"
@@ -76,9 +77,12 @@ func (r *Recorder) Ingest(ctx context.Context, p attestation.Package) (Result, e
 	if note.Org != p.Did {
 		return rejected("note of %s in a package of %s", note.Org, p.Did)
 	}
-	r.logs.Lock()
+	arriving := uint64(len(p.Entries))
+	r.counts.inflight.Add(arriving)
+	defer r.counts.inflight.Add(-arriving)
+	release := r.logs.of(p.Did)
 	res, news, err := r.ingest(ctx, p, note)
-	r.logs.Unlock()
+	release()
 	if news != nil {
 		r.progress()
 		r.cfg.OnHead(*news)
@@ -95,7 +99,8 @@ func (r *Recorder) ingest(ctx context.Context, p attestation.Package, note attlo
 	if p.From > held {
 		return Result{Verdict: Behind, Size: held}, nil, nil
 	}
-	line, res, err := r.logLine(ctx, note, held, p)
+	fresh := p.Entries[min(held-p.From, uint64(len(p.Entries))):]
+	line, claims, res, err := r.logLine(ctx, note, held, p, fresh)
 	if err != nil || res.Verdict != 0 {
 		return res, nil, err
 	}
@@ -108,29 +113,40 @@ func (r *Recorder) ingest(ctx context.Context, p attestation.Package, note attlo
 			return Result{Verdict: Behind, Size: held}, nil, nil
 		}
 	}
-	return r.take(ctx, p, note, line, held)
+	return r.take(ctx, note, line, held, claims)
 }
 
-// logLine verifies the log's own line of a note above what is held. A Result
-// with a verdict says why it is neither true nor false.
-func (r *Recorder) logLine(ctx context.Context, n attlog.Note, held uint64, p attestation.Package) (attlog.Line, Result, error) {
-	keys, err := r.noteKeys(ctx, n, held, p)
-	if err != nil {
-		return attlog.Line{}, Result{}, err
-	}
+// logLine verifies the log's own line of a note above what is held, and decodes what is
+// fresh once somebody's key stands for it. A Result with a verdict says why the line is
+// neither true nor false.
+func (r *Recorder) logLine(ctx context.Context, n attlog.Note, held uint64, p attestation.Package, fresh []attestation.Entry) (attlog.Line, []claim, Result, error) {
+	keys := r.headKeys(ctx, n.Org)
 	if len(keys) == 0 {
-		return attlog.Line{}, Result{Verdict: Parked, Size: held}, nil
+		return attlog.Line{}, nil, Result{Verdict: Parked, Size: held}, nil
 	}
-	for _, k := range keys {
-		if line, err := n.LogLine(k); err == nil {
-			return line, Result{}, nil
+	line, ok := signedBy(n, keys)
+	var claims []claim
+	if ok {
+		claims = claimsOf(fresh)
+		if len(p.Rest) == 0 && p.From+uint64(len(p.Entries)) == n.Head.Size {
+			inForce, err := r.noteKeys(ctx, n.Org, held, claims, keys)
+			if err != nil {
+				return attlog.Line{}, nil, Result{}, err
+			}
+			if len(inForce) == 0 {
+				return attlog.Line{}, nil, Result{Verdict: Parked, Size: held}, nil
+			}
+			line, ok = signedBy(n, inForce)
 		}
 	}
+	if ok {
+		return line, claims, Result{}, nil
+	}
 	if r.otherwiseSigned(ctx, n) {
-		return attlog.Line{}, Result{Verdict: Parked, Size: held}, nil
+		return attlog.Line{}, nil, Result{Verdict: Parked, Size: held}, nil
 	}
 	res, err := rejected("note of size %d under no key of %s that counts there", n.Head.Size, n.Org)
-	return attlog.Line{}, res, err
+	return attlog.Line{}, nil, res, err
 }
 
 // otherwiseSigned reports whether the note is signed by some key the
@@ -152,26 +168,21 @@ func (r *Recorder) otherwiseSigned(ctx context.Context, n attlog.Note) bool {
 	return false
 }
 
-// noteKeys returns the keys that may sign a head of the note's size. Where the
-// package shows all entries below it, they say which version is in force
-// there; else it is that of the newest document. A key that the newest
-// document no longer lists never counts for a head above what is held.
-func (r *Recorder) noteKeys(ctx context.Context, n attlog.Note, held uint64, p attestation.Package) ([]did.PublicKey, error) {
-	head := r.headKeys(ctx, n.Org)
-	if len(p.Rest) > 0 || p.From+uint64(len(p.Entries)) != n.Head.Size {
-		return head, nil
-	}
-	k, err := r.Keys(ctx, n.Org)
+// noteKeys returns which of the keys at the head may sign a head right above claims, which
+// are all that is fresh below it: they say which version is in force there. A key that the
+// newest document no longer lists never counts for a head above what is held.
+func (r *Recorder) noteKeys(ctx context.Context, d did.DID, held uint64, claims []claim, head []did.PublicKey) ([]did.PublicKey, error) {
+	k, err := r.Keys(ctx, d)
 	if err != nil {
 		return nil, err
 	}
 	version := k.Version(held)
-	for _, en := range p.Entries[min(int(held-p.From), len(p.Entries)):] {
-		if v := namedVersion(en); v != "" {
+	for i := range claims {
+		if v := namedVersion(&claims[i]); v != "" {
 			version = v
 		}
 	}
-	keys, err := r.cfg.Ring.Keys(ctx, n.Org, version)
+	keys, err := r.cfg.Ring.Keys(ctx, d, version)
 	if errors.Is(err, history.ErrUnknownVersion) || err == nil && len(keys) == 0 {
 		return head, nil
 	}
@@ -180,10 +191,8 @@ func (r *Recorder) noteKeys(ctx context.Context, n attlog.Note, held uint64, p a
 	}
 	var out []did.PublicKey
 	for _, pub := range keys {
-		for _, h := range head {
-			if h == pub {
-				out = append(out, pub)
-			}
+		if slices.Contains(head, pub) {
+			out = append(out, pub)
 		}
 	}
 	return out, nil
@@ -191,20 +200,16 @@ func (r *Recorder) noteKeys(ctx context.Context, n attlog.Note, held uint64, p a
 
 // namedVersion returns the version that an unverified entry claims to put in
 // force.
-func namedVersion(en attestation.Entry) string {
-	_, ev, err := en.Envelope()
-	if err != nil {
-		return ""
-	}
-	switch ev.Type {
+func namedVersion(c *claim) string {
+	switch c.event.Type {
 	case "log.opened":
 		var d attestation.LogOpened
-		if ev.Decode(&d) == nil {
+		if c.event.Decode(&d) == nil {
 			return d.DidVersion
 		}
 	case "key.rotated":
 		var d attestation.KeyRotated
-		if ev.Decode(&d) == nil {
+		if c.event.Decode(&d) == nil {
 			return d.DidVersion
 		}
 	}
@@ -309,62 +314,63 @@ func (r *Recorder) fork(ctx context.Context, n attlog.Note, s *shown) (Result, e
 	return Result{Verdict: Forked, Size: r.size(ctx, n.Org)}, &Fork{Org: n.Org, A: ours, B: note}
 }
 
-// take appends what is new and judges it.
-func (r *Recorder) take(ctx context.Context, p attestation.Package, n attlog.Note, line attlog.Line, held uint64) (Result, *HeadNews, error) {
-	fresh := p.Entries[held-p.From:]
+// take judges what is new and appends it, verdicts included.
+func (r *Recorder) take(ctx context.Context, n attlog.Note, line attlog.Line, held uint64, fresh []claim) (Result, *HeadNews, error) {
 	kept, seen := r.keep(ctx, n, line)
-	if len(fresh) == 0 && held == 0 {
-		return Result{Verdict: Behind, Size: 0}, nil, nil
-	}
-	at := held
-	for rest := fresh; len(rest) > 0; {
-		part := firstPart(rest)
-		b := attestation.Batch{Org: p.Did, From: at, Entries: part}
-		if rest = rest[len(part):]; len(rest) == 0 {
-			b.Note, b.Seen = kept, seen
-		}
-		if err := r.cfg.Events.Append(ctx, b); err != nil {
-			return Result{}, nil, err
-		}
-		at += uint64(len(part))
-	}
 	if len(fresh) == 0 {
-		if err := r.cfg.Events.PutNote(ctx, p.Did, kept, seen); err != nil {
+		if held == 0 {
+			return Result{Verdict: Behind, Size: 0}, nil, nil
+		}
+		if err := r.cfg.Events.PutNote(ctx, n.Org, kept, seen); err != nil {
 			return Result{}, nil, err
 		}
 		return Result{Verdict: Behind, Size: held}, nil, nil
 	}
-	news, err := r.arrived(ctx, p.Did, held, at)
+	if r.cfg.Events.Judged(n.Org) < held { // the own log, where a crash or a pause came between
+		if err := r.judgeHeld(ctx, n.Org, nil); err != nil {
+			return Result{}, nil, err
+		}
+	}
+	at := held
+	for rest := fresh; len(rest) > 0; {
+		part := firstPart(rest)
+		b := attestation.Batch{Org: n.Org, From: at}
+		for i := range part {
+			b.Entries = append(b.Entries, part[i].entry)
+		}
+		if rest = rest[len(part):]; len(rest) == 0 {
+			b.Note, b.Seen = kept, seen
+		}
+		j, err := r.judge(ctx, n.Org, at, part)
+		if err != nil {
+			return Result{}, nil, err
+		}
+		if err := r.appendJudged(ctx, b, j); err != nil {
+			return Result{}, nil, err
+		}
+		at += uint64(len(part))
+	}
+	news, err := r.arrived(ctx, n.Org, at, fresh)
 	return Result{Verdict: Accepted, Size: at, Fresh: len(fresh)}, news, err
 }
 
 // firstPart returns as many entries as one append takes.
-func firstPart(list []attestation.Entry) []attestation.Entry {
+func firstPart(list []claim) []claim {
 	size := 0
-	for i, en := range list {
-		if size += len(en); i > 0 && size > attestation.MaxBatchBytes {
+	for i := range list {
+		if size += len(list[i].entry); i > 0 && size > attestation.MaxBatchBytes {
 			return list[:i]
 		}
 	}
 	return list
 }
 
-// arrived judges what came, and says what changed.
-func (r *Recorder) arrived(ctx context.Context, d did.DID, from, to uint64) (*HeadNews, error) {
-	s, k, err := r.judge(ctx, d)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.settle(ctx, d, s, k); err != nil {
-		return nil, err
-	}
-	if err := r.mergeAhead(ctx, d, to); err != nil {
-		return nil, err
-	}
-	prompt, err := r.isPrompt(ctx, d, from, to)
-	if err != nil {
+// arrived says what changed by what came.
+func (r *Recorder) arrived(ctx context.Context, d did.DID, size uint64, fresh []claim) (*HeadNews, error) {
+	if err := r.mergeAhead(ctx, d, size); err != nil {
 		return nil, err
 	}
 	note, _, _ := r.cfg.Events.Newest(d)
-	return &HeadNews{Org: d, Size: to, Note: note, Prompt: prompt}, nil
+	prompt := slices.ContainsFunc(fresh, func(c claim) bool { return attestation.IsPrompt(c.event.Type) })
+	return &HeadNews{Org: d, Size: size, Note: note, Prompt: prompt}, nil
 }

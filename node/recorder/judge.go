@@ -78,9 +78,12 @@ func (r *Recorder) replay(ctx context.Context, d did.DID) (history.Keys, error) 
 	slices.SortFunc(all, func(a, b attestation.Found) int { return cmp.Compare(a.Index, b.Index) })
 	k := history.New(d)
 	for _, f := range all {
-		v, err := r.openNext(ctx, k, f.Index, f.Entry)
+		var c claim
+		c.read(f.Entry)
+		c.openNext(ctx, r.cfg.Ring, k, f.Index)
+		err := c.err
 		if err == nil {
-			k, err = k.Apply(ctx, r.cfg.Ring, f.Index, v)
+			k, err = k.Apply(ctx, r.cfg.Ring, f.Index, c.opened)
 		}
 		if err != nil {
 			// A DID log that forked since takes versions away: what stands
@@ -90,20 +93,6 @@ func (r *Recorder) replay(ctx context.Context, d did.DID) (history.Keys, error) 
 		}
 	}
 	return k, nil
-}
-
-func (r *Recorder) openNext(ctx context.Context, k history.Keys, i uint64, en attestation.Entry) (envelope.Verified[attestation.Event], error) {
-	env, ev, err := en.Envelope()
-	if err != nil {
-		return envelope.Verified[attestation.Event]{}, err
-	}
-	src := k.At(i)
-	if i >= k.Size() {
-		if src, err = k.Next(ctx, r.cfg.Ring, i, ev); err != nil {
-			return envelope.Verified[attestation.Event]{}, err
-		}
-	}
-	return envelope.Open[attestation.Event](ctx, env, src)
 }
 
 // judged is what was found about one event.
@@ -141,53 +130,6 @@ func (j judged) at(i uint64, body envelope.ID) store.Judgement {
 	return store.Judgement{Index: i, Verdict: j.verdict, Body: body}
 }
 
-// judgeOne judges the event at index i of l under the history k. An error is
-// one of this node, never of the event.
-func (r *Recorder) judgeOne(ctx context.Context, l attestation.Log, k history.Keys, i uint64, en attestation.Entry) (judged, error) {
-	_, ev, err := en.Envelope()
-	if err != nil {
-		return void(attestation.ReasonForm), nil
-	}
-	if ev.Org != k.Org() {
-		return void(attestation.ReasonOrg), nil
-	}
-	first, err := l.Find(ctx, en.ID())
-	if err != nil {
-		return judged{}, err
-	}
-	if first < i {
-		return void(attestation.ReasonRepeat), nil
-	}
-	if (i == 0) != (ev.Type == "log.opened") {
-		return void(attestation.ReasonForm), nil
-	}
-	v, err := r.openNext(ctx, k, i, en)
-	if err != nil {
-		return r.refused(ctx, k, ev, err)
-	}
-	return r.accepted(ctx, k, i, v), nil
-}
-
-// accepted judges an event whose signature holds.
-func (r *Recorder) accepted(ctx context.Context, k history.Keys, i uint64, v envelope.Verified[attestation.Event]) judged {
-	ev := v.Body()
-	if attestation.CheckKnown(ev) != nil {
-		return void(attestation.ReasonForm)
-	}
-	if !k.RetiredAfter(ev.Kid, i) && !r.atHead(ctx, k.Org(), v.Key().Public) && !r.closes(ctx, ev) {
-		j := pending(attestation.ReasonRemoved)
-		j.event, j.typ = v, ev.Type
-		return j
-	}
-	verdict := attestation.Verdict{Level: attestation.Authored, Standing: attestation.Valid}
-	for _, t := range k.Taints() {
-		if i > t.From && i < t.Until && t.Covers(ev.Actor) && i >= r.taintFrom(ctx, k.Org(), t) {
-			verdict = disputed
-		}
-	}
-	return judged{verdict: verdict, event: v, typ: ev.Type}
-}
-
 // refused says what the reason for which an event did not open makes of it.
 func (r *Recorder) refused(ctx context.Context, k history.Keys, ev attestation.Event, err error) (judged, error) {
 	var form *envelope.FormError
@@ -219,14 +161,17 @@ func (r *Recorder) listed(ctx context.Context, d did.DID, kid string) bool {
 	})
 }
 
-// atHead reports whether the newest known version of d lists a key.
-func (r *Recorder) atHead(ctx context.Context, d did.DID, pub did.PublicKey) bool {
+// listedAtHead returns the keys that the newest known version of d lists.
+func (r *Recorder) listedAtHead(ctx context.Context, d did.DID) []did.PublicKey {
 	known, _ := r.cfg.Ring.Known(ctx, d)
 	if len(known) == 0 {
-		return false
+		return nil
 	}
 	keys, err := r.cfg.Ring.Keys(ctx, d, known[len(known)-1])
-	return err == nil && slices.Contains(slices.Collect(maps.Values(keys)), pub)
+	if err != nil {
+		return nil
+	}
+	return slices.Collect(maps.Values(keys))
 }
 
 // closes reports whether an event announces the version that ended its organization's DID.
@@ -258,124 +203,4 @@ func (r *Recorder) headKeys(ctx context.Context, d did.DID) []did.PublicKey {
 		return nil
 	}
 	return slices.Collect(maps.Values(keys))
-}
-
-// judge judges what of a log was not judged yet, in order. The caller holds
-// logs, and settles the result.
-func (r *Recorder) judge(ctx context.Context, d did.DID) (store.Settled, history.Keys, error) {
-	k, err := r.Keys(ctx, d)
-	if err != nil {
-		return store.Settled{}, k, err
-	}
-	l, err := r.cfg.Events.Log(ctx, d)
-	if err != nil {
-		return store.Settled{}, k, err
-	}
-	blocked, err := r.blocked(ctx, d)
-	if err != nil {
-		return store.Settled{}, k, err
-	}
-	h, _ := l.Head()
-	out := store.Settled{Upto: h.Size}
-	err = l.Entries(ctx, r.cfg.Events.Judged(d), h.Size, func(i uint64, en attestation.Entry) error {
-		j := pending(attestation.ReasonRotation)
-		if !blocked {
-			if j, err = r.judgeOne(ctx, l, k, i, en); err != nil {
-				return err
-			}
-			blocked = j.blocks()
-		}
-		if j.bears() {
-			if k, err = r.apply(ctx, k, i, j, &out); err != nil {
-				return err
-			}
-		}
-		out.Judged = append(out.Judged, j.at(i, r.bodyOf(d, j)))
-		return nil
-	})
-	return out, k, err
-}
-
-// apply moves the key history, and taints what a compromise taints.
-func (r *Recorder) apply(ctx context.Context, k history.Keys, i uint64, j judged, out *store.Settled) (history.Keys, error) {
-	next, err := k.Apply(ctx, r.cfg.Ring, i, j.event)
-	if err != nil {
-		return k, err
-	}
-	for _, t := range next.Taints()[len(k.Taints()):] {
-		more, err := r.tainted(ctx, k, t)
-		if err != nil {
-			return k, err
-		}
-		for _, m := range more {
-			m.setIn(out)
-		}
-	}
-	return next, nil
-}
-
-// bodyOf returns the body to be fetched for an event; none for the own log.
-func (r *Recorder) bodyOf(d did.DID, j judged) envelope.ID {
-	if !j.verdict.Counts() || d == r.cfg.Org {
-		return envelope.ID{}
-	}
-	return j.event.Body().Body
-}
-
-// blocked reports whether an event of the log waits for a version not known here: then
-// nothing after it can be judged. All behind such an event waits with it, so that the last
-// one tells.
-func (r *Recorder) blocked(ctx context.Context, d did.DID) (bool, error) {
-	n := r.cfg.Events.Judged(d)
-	if n == 0 {
-		return false, nil
-	}
-	v, err := r.cfg.Events.Verdict(ctx, d, n-1)
-	return judged{verdict: v}.blocks(), err
-}
-
-// settle makes verdicts durable and looks again at what waited for a rotation.
-// A note is stored last: who sees it sees the verdicts that go with it.
-func (r *Recorder) settle(ctx context.Context, d did.DID, s store.Settled, k history.Keys) error {
-	old, err := r.Keys(ctx, d)
-	if err != nil {
-		return err
-	}
-	last := store.Settled{Note: s.Note, Seen: s.Seen}
-	rotated := old.Version(old.Size()) != k.Version(k.Size())
-	if rotated {
-		s.Note, s.Seen = nil, nil
-	}
-	r.setKeys(d, k) // before the verdicts that need it to be opened
-	if err := r.cfg.Events.Settle(ctx, d, s); err != nil {
-		r.dropKeys(d)
-		return err
-	}
-	if !rotated {
-		return nil
-	}
-	if err := r.rejudge(ctx, d); err != nil || last.Note == nil {
-		return err
-	}
-	return r.cfg.Events.Settle(ctx, d, last)
-}
-
-func (r *Recorder) dropKeys(d did.DID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.keys, d)
-}
-
-// judgeAll judges what of a log is not judged; after a start, and on arrival.
-func (r *Recorder) judgeAll(ctx context.Context, d did.DID) error {
-	r.logs.Lock()
-	defer r.logs.Unlock()
-	if r.size(ctx, d) == r.cfg.Events.Judged(d) {
-		return nil
-	}
-	s, k, err := r.judge(ctx, d)
-	if err != nil {
-		return err
-	}
-	return r.settle(ctx, d, s, k)
 }

@@ -47,13 +47,13 @@ func (r *Recorder) MergeNote(ctx context.Context, d did.DID, note []byte) (Resul
 	if err != nil || n.Org != d {
 		return rejected("not a note of %s", d)
 	}
-	r.logs.Lock()
+	release := r.logs.of(d)
 	held := r.size(ctx, d)
 	res, news, err := Result{Verdict: Behind, Size: held}, (*HeadNews)(nil), error(nil)
 	if n.Head.Size <= held {
 		res, news, err = r.mergeHeld(ctx, n, held)
 	}
-	r.logs.Unlock()
+	release()
 	if news != nil {
 		r.progress()
 		r.cfg.OnHead(*news)

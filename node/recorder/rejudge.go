@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"trustnode/attestation"
-	"trustnode/attestation/history"
 	"trustnode/did"
 	"trustnode/node/store"
 )
@@ -12,12 +11,12 @@ import (
 // Recheck looks again at the pending events of a log: its organization's DID
 // log, or a missing version, has arrived.
 func (r *Recorder) Recheck(ctx context.Context, d did.DID) error {
-	r.logs.Lock()
+	release := r.logs.of(d)
 	err := r.renewKeys(ctx, d)
 	if err == nil {
 		err = r.rejudge(ctx, d)
 	}
-	r.logs.Unlock()
+	release()
 	r.progress()
 	return err
 }
@@ -60,7 +59,7 @@ func (r *Recorder) rejudgeOnce(ctx context.Context, d did.DID) (bool, error) {
 		out.Judged = append(out.Judged, j.at(w.Index, r.bodyOf(d, j)))
 		if j.bears() {
 			if w.Index >= k.Size() {
-				if _, err := r.apply(ctx, k, w.Index, j, &out); err != nil {
+				if _, err := r.apply(ctx, k, w.Index, j, nil, &out); err != nil {
 					return false, err
 				}
 			}
@@ -73,20 +72,11 @@ func (r *Recorder) rejudgeOnce(ctx context.Context, d did.DID) (bool, error) {
 	if err := r.cfg.Events.Settle(ctx, d, out); err != nil {
 		return false, err
 	}
+	r.counts.judged(d, out.Judged)
 	if k, err = r.replay(ctx, d); err == nil {
 		r.setKeys(d, k)
 	}
 	return true, err
-}
-
-func (r *Recorder) judgeAt(ctx context.Context, l attestation.Log, k history.Keys, i uint64) (judged, error) {
-	var j judged
-	err := l.Entries(ctx, i, i+1, func(i uint64, en attestation.Entry) error {
-		var err error
-		j, err = r.judgeOne(ctx, l, k, i, en)
-		return err
-	})
-	return j, err
 }
 
 func (r *Recorder) pendingOf(ctx context.Context, d did.DID) ([]store.Judgement, error) {

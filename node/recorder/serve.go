@@ -107,8 +107,7 @@ func (r *Recorder) Notes(ctx context.Context, d did.DID, from, to uint64, max in
 func (r *Recorder) Resume(ctx context.Context) error {
 	r.turns.Lock()
 	defer r.turns.Unlock()
-	r.logs.Lock()
-	defer r.logs.Unlock()
+	defer r.logs.of(r.cfg.Org)()
 	if s, why := r.State(); s == Corrupt {
 		return fmt.Errorf("%w: %s", ErrUnconfirmed, why)
 	} else if s == Open {

@@ -121,10 +121,10 @@ func (t taintedAt) setIn(out *store.Settled) {
 }
 
 // tainted returns what a compromise puts in doubt: the events in its range
-// that no head vouches for.
-func (r *Recorder) tainted(ctx context.Context, k history.Keys, t history.Taint) ([]taintedAt, error) {
+// that no head vouches for. Those that are just being judged are with; nil for none.
+func (r *Recorder) tainted(ctx context.Context, k history.Keys, t history.Taint, with *judging) ([]taintedAt, error) {
 	judgedTo := r.cfg.Events.Judged(k.Org())
-	covered, err := r.covered(ctx, k.Org(), t)
+	covered, err := r.covered(ctx, k.Org(), t, with)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (r *Recorder) tainted(ctx context.Context, k history.Keys, t history.Taint)
 }
 
 // covered lists the indexes of a taint: all in its range, or those an agent acted at.
-func (r *Recorder) covered(ctx context.Context, d did.DID, t history.Taint) (out []uint64, err error) {
+func (r *Recorder) covered(ctx context.Context, d did.DID, t history.Taint, with *judging) (out []uint64, err error) {
 	from := r.taintFrom(ctx, d, t)
 	if t.Agent.IsZero() {
 		for i := from; i < t.Until; i++ {
@@ -156,15 +156,29 @@ func (r *Recorder) covered(ctx context.Context, d did.DID, t history.Taint) (out
 	if from >= t.Until {
 		return nil, nil
 	}
-	l, err := r.cfg.Events.Log(ctx, d)
-	if err != nil {
-		return nil, err
+	until := t.Until
+	if with != nil {
+		until = min(until, with.first)
 	}
-	err = l.Entries(ctx, from, t.Until, func(i uint64, en attestation.Entry) error {
-		if _, ev, err := en.Envelope(); err == nil && t.Covers(ev.Actor) {
+	if from < until {
+		l, err := r.cfg.Events.Log(ctx, d)
+		if err != nil {
+			return nil, err
+		}
+		err = l.Entries(ctx, from, until, func(i uint64, en attestation.Entry) error {
+			if _, ev, err := en.Envelope(); err == nil && t.Covers(ev.Actor) {
+				out = append(out, i)
+			}
+			return nil // what is no event has no actor; it is void already
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for i := max(from, until); i < t.Until; i++ {
+		if c := &with.claims[i-with.first]; c.form && t.Covers(c.event.Actor) {
 			out = append(out, i)
 		}
-		return nil // what is no event has no actor; it is void already
-	})
-	return out, err
+	}
+	return out, nil
 }

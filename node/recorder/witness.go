@@ -35,9 +35,9 @@ func (r *Recorder) WitnessAnswer(ctx context.Context, d did.DID, request []byte)
 	if !r.cfg.Member(d) || r.cfg.WitnessSigner == nil {
 		return attlog.StatusForbidden, nil, nil
 	}
-	r.logs.Lock()
+	release := r.logs.of(d)
 	status, line, err := r.cosign(ctx, req)
-	r.logs.Unlock()
+	release()
 	if status == attlog.StatusCosigned {
 		r.progress() // the own cosignature is a time for what it covers
 	}

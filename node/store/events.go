@@ -23,7 +23,10 @@ import (
 type Events struct {
 	db DB
 
-	write sync.Mutex // held by whoever changes the database
+	// write is held by whoever changes the database; shared, with the lock of its log, by
+	// who appends to a log or settles what is known of it.
+	write sync.RWMutex
+	each  LogLocks
 
 	mu     sync.RWMutex // guards what follows; values behind it are replaced, not changed
 	logs   map[did.DID]*logState
@@ -151,6 +154,18 @@ func (e *Events) state(d did.DID) (logState, bool) {
 	}, false
 }
 
+// lock keeps others from changing a log until it is released. One that is not held yet
+// takes the next number, so all wait for that.
+func (e *Events) lock(d did.DID) (release func()) {
+	if _, known := e.state(d); !known {
+		e.write.Lock()
+		return e.write.Unlock
+	}
+	e.write.RLock()
+	free := e.each.Lock(d)
+	return func() { free(); e.write.RUnlock() }
+}
+
 // Mark implements attestation.Store.
 func (e *Events) Mark(context.Context) (uint64, error) {
 	e.mu.RLock()
@@ -196,25 +211,52 @@ func (l *heldLog) Head() (attestation.Head, []byte) { return l.s.head, l.s.notes
 // Find implements attestation.Log.
 func (l *heldLog) Find(ctx context.Context, id envelope.ID) (uint64, error) {
 	var at uint64
-	err := l.db.View(ctx, func(r Reader) error {
-		b, err := r.Get(idKey(id, l.num))
-		if err != nil {
-			return err
-		}
-		at = binary.BigEndian.Uint64(b)
-		en, err := r.Get(indexKey(keyEntry, l.num, at))
-		if err != nil {
-			return err
-		}
-		if attestation.Entry(en).ID() != id {
-			return ErrNotFound
-		}
-		return nil
+	err := l.db.View(ctx, func(r Reader) (err error) {
+		at, err = l.s.find(r, id)
+		return err
 	})
-	if errors.Is(err, ErrNotFound) || err == nil && at >= l.s.head.Size {
+	if errors.Is(err, ErrNotFound) {
 		return 0, fmt.Errorf("event %s: %w", id, attestation.ErrNotFound)
 	}
 	return at, err
+}
+
+// Indexes returns where ids stand first in a log, without those that are not in it.
+func (e *Events) Indexes(ctx context.Context, d did.DID, ids []envelope.ID) (map[envelope.ID]uint64, error) {
+	s, ok := e.state(d)
+	if !ok {
+		return nil, nil
+	}
+	out := map[envelope.ID]uint64{}
+	err := e.db.View(ctx, func(r Reader) error {
+		for _, id := range ids {
+			at, err := s.find(r, id)
+			if err == nil {
+				out[id] = at
+			} else if !errors.Is(err, ErrNotFound) {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// find returns the first index of an event's id, or ErrNotFound.
+func (s *logState) find(r Reader, id envelope.ID) (uint64, error) {
+	b, err := r.Get(idKey(id, s.num))
+	if err != nil {
+		return 0, err
+	}
+	at := binary.BigEndian.Uint64(b)
+	en, err := r.Get(indexKey(keyEntry, s.num, at))
+	if err != nil {
+		return 0, err
+	}
+	if at >= s.head.Size || attestation.Entry(en).ID() != id {
+		return 0, ErrNotFound
+	}
+	return at, nil
 }
 
 // Entries implements attestation.Log.

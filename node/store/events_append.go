@@ -18,16 +18,28 @@ import (
 // Append implements attestation.Store. Who calls it has verified b.Note, and
 // that the entries lie under it; b.Seen are its verified cosignatures.
 func (e *Events) Append(ctx context.Context, b attestation.Batch) error {
+	said := make([]attestation.Event, len(b.Entries))
+	for i, en := range b.Entries {
+		if c, err := en.Claim(); err == nil {
+			said[i] = c.Body()
+		}
+	}
+	return e.AppendJudged(ctx, b, said, Settled{})
+}
+
+// AppendJudged is Append of entries that are decoded, and judged as far as s says: the
+// verdicts become durable with what they are about. said are the events that b.Entries claim
+// to be, in order, the zero one for what is none. The note is b.Note, and s has none.
+func (e *Events) AppendJudged(ctx context.Context, b attestation.Batch, said []attestation.Event, s Settled) error {
 	if err := checkBatch(b); err != nil {
 		return err
 	}
-	e.write.Lock()
-	defer e.write.Unlock()
-	s, known := e.state(b.Org)
-	if s.head.Size != b.From {
-		return fmt.Errorf("%w: %s has %d, batch from %d", attestation.ErrConflict, b.Org, s.head.Size, b.From)
+	defer e.lock(b.Org)()
+	was, known := e.state(b.Org)
+	if was.head.Size != b.From {
+		return fmt.Errorf("%w: %s has %d, batch from %d", attestation.ErrConflict, b.Org, was.head.Size, b.From)
 	}
-	a, err := e.plan(s, b)
+	a, err := e.plan(was, b, said, s)
 	if err != nil {
 		return err
 	}
@@ -59,21 +71,21 @@ func checkBatch(b attestation.Batch) error {
 // appending is one append, computed before its transaction.
 type appending struct {
 	b      attestation.Batch
-	was    attestation.Head
+	judged Settled
+	was    logState
 	s      logState // as it will be
 	leaves []tlog.Hash
 	posts  map[string][]byte // posting prefix to offsets
 	note   noteChange
-	mark   uint64
-	rows   uint64 // before
+	rows   uint64 // before; of the own log alone
 	cov    uint64 // after
 	fresh  bool
 }
 
-func (e *Events) plan(s logState, b attestation.Batch) (*appending, error) {
-	a := &appending{b: b, was: s.head, s: s, posts: map[string][]byte{}}
+func (e *Events) plan(s logState, b attestation.Batch, said []attestation.Event, judged Settled) (*appending, error) {
+	a := &appending{b: b, judged: judged, was: s, s: s, posts: map[string][]byte{}}
 	e.mu.RLock()
-	a.mark, a.rows, a.cov = max(e.mark, b.Mark), e.rows, e.cov
+	a.rows, a.cov = e.rows, e.cov
 	e.mu.RUnlock()
 	edge := s.edge.Clone()
 	for i, en := range b.Entries {
@@ -82,13 +94,14 @@ func (e *Events) plan(s logState, b attestation.Batch) (*appending, error) {
 		if err := edge.Append(h); err != nil {
 			return nil, err
 		}
-		a.post(uint64(i), en)
+		postings(b.Org, said[i], func(dim byte, value string) { a.add(dim, value, uint64(i)) })
 	}
 	root, err := edge.Root()
 	if err != nil {
 		return nil, err
 	}
 	a.s.edge, a.s.head = edge, attestation.Head{Size: edge.End(), Root: root}
+	a.s.judged = judged.upto(&a.s)
 	for _, c := range b.Covers {
 		a.cov = c.First + c.Size - 1
 	}
@@ -106,8 +119,14 @@ func (a *appending) post(offset uint64, en attestation.Entry) {
 // eachPosting yields the values under which an entry of a log is found, each once. What
 // has not the form of an event of this log is found by its index alone.
 func eachPosting(org did.DID, en attestation.Entry, yield func(dim byte, value string)) {
-	_, ev, err := en.Envelope()
-	if err != nil || ev.Org != org {
+	if c, err := en.Claim(); err == nil {
+		postings(org, c.Body(), yield)
+	}
+}
+
+// postings is eachPosting of an entry that is decoded.
+func postings(org did.DID, ev attestation.Event, yield func(dim byte, value string)) {
+	if ev.Org != org {
 		return
 	}
 	put := func(dim byte, value string) {
@@ -145,7 +164,10 @@ func (a *appending) commit(tx Tx) error {
 			return err
 		}
 	}
-	return tx.Set([]byte(keyMark), u64(a.mark))
+	if a.b.Mark == 0 {
+		return nil
+	}
+	return tx.Set([]byte(keyMark), u64(a.b.Mark))
 }
 
 func (a *appending) commitLog(tx Tx) error {
@@ -169,7 +191,10 @@ func (a *appending) commitLog(tx Tx) error {
 			return err
 		}
 	}
-	return a.note.commit(tx, a.s.num)
+	if err := a.note.commit(tx, a.s.num); err != nil {
+		return err
+	}
+	return a.judged.commit(tx, &a.was, &a.s)
 }
 
 // commitHead checks that the log is where the plan saw it, and moves it.
@@ -211,8 +236,12 @@ func (e *Events) adopt(a *appending) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	a.note.adopt(&a.s)
+	a.judged.tell()
 	e.logs[a.s.org] = &a.s
-	e.mark, e.rows, e.cov = a.mark, a.rows+uint64(len(a.b.Rows)), a.cov
+	e.mark = max(e.mark, a.b.Mark)
+	if n := uint64(len(a.b.Rows)); n > 0 || len(a.b.Covers) > 0 {
+		e.rows, e.cov = a.rows+n, a.cov
+	}
 }
 
 // ReadBack reads size, edge and tiles of a log from the database, computes the

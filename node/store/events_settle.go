@@ -25,16 +25,19 @@ type Settled struct {
 	Seen   []attestation.Seen
 	Judged []Judgement
 	Upto   uint64 // size up to which every event has been judged; it never falls
+	// Then is called once it is durable and before anybody sees it. It must not call an
+	// Events. Optional.
+	Then func()
 }
 
 // Settle makes it durable, all of it or nothing.
 func (e *Events) Settle(ctx context.Context, d did.DID, c Settled) error {
-	e.write.Lock()
-	defer e.write.Unlock()
-	s, ok := e.state(d)
+	defer e.lock(d)()
+	was, ok := e.state(d)
 	if !ok {
 		return fmt.Errorf("log of %s: %w", d, attestation.ErrNotFound)
 	}
+	s := was
 	var note noteChange
 	if c.Note != nil {
 		var err error
@@ -42,17 +45,12 @@ func (e *Events) Settle(ctx context.Context, d did.DID, c Settled) error {
 			return err
 		}
 	}
-	s.judged = max(s.judged, min(c.Upto, s.head.Size))
+	s.judged = c.upto(&s)
 	err := e.db.Update(ctx, func(tx Tx) error {
 		if err := note.commit(tx, s.num); err != nil {
 			return err
 		}
-		for _, j := range c.Judged {
-			if err := j.commit(tx, s.num); err != nil {
-				return err
-			}
-		}
-		return tx.Set(logKey(keyLevel, s.num), u64(s.judged))
+		return c.commit(tx, &was, &s)
 	})
 	if err != nil {
 		return err
@@ -60,18 +58,47 @@ func (e *Events) Settle(ctx context.Context, d did.DID, c Settled) error {
 	note.adopt(&s)
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	c.tell()
 	e.logs[d] = &s
 	return nil
 }
 
-func (j Judgement) commit(tx Tx, o uint32) error {
+// upto is the size up to which a log is judged with c, which is not more than it has.
+func (c Settled) upto(s *logState) uint64 { return max(s.judged, min(c.Upto, s.head.Size)) }
+
+func (c Settled) tell() {
+	if c.Then != nil {
+		c.Then()
+	}
+}
+
+// commit writes the verdicts, and how far a log is judged with them.
+func (c Settled) commit(tx Tx, was, will *logState) error {
+	for _, j := range c.Judged {
+		if err := j.commit(tx, will.num, j.Index < was.judged); err != nil {
+			return err
+		}
+	}
+	if was.judged == will.judged {
+		return nil
+	}
+	return tx.Set(logKey(keyLevel, will.num), u64(will.judged))
+}
+
+// commit writes one verdict, in place of another if there was one.
+func (j Judgement) commit(tx Tx, o uint32, again bool) error {
 	k := indexKey(keyStanding, o, j.Index)
 	v := j.Verdict
 	if v.Standing != attestation.Valid {
 		return tx.Set(k, append([]byte{byte(v.Standing), byte(v.Level)}, v.Reason...))
 	}
-	if err := tx.Delete(k); err != nil || j.Body.IsZero() {
-		return err
+	if again {
+		if err := tx.Delete(k); err != nil {
+			return err
+		}
+	}
+	if j.Body.IsZero() {
+		return nil
 	}
 	held, err := getOr(tx, bodyKey(j.Body), nil)
 	if err != nil || held != nil {
