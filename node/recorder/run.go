@@ -40,8 +40,6 @@ func (r *Recorder) Run(ctx context.Context) error {
 const (
 	retryEvery = 250 * time.Millisecond
 	idleEvery  = time.Second
-	pollEvery  = 500 * time.Microsecond
-	pollFor    = 2 * time.Second
 )
 
 // errStopped is what a testing hook returns to stop Run at a step.
@@ -105,7 +103,7 @@ func (r *Recorder) turn(ctx context.Context) (time.Duration, error) {
 		if err := r.finish(ctx); err != nil {
 			return 0, err
 		}
-		return r.poll(wait), nil
+		return r.decided(ctx, wait)
 	}
 	if err := r.append(ctx, items, asked); err != nil {
 		return 0, err
@@ -113,23 +111,23 @@ func (r *Recorder) turn(ctx context.Context) (time.Duration, error) {
 	return 0, r.finish(ctx)
 }
 
-// poll shortens a wait while a drafted item is not yet committed: a draft is
-// signalled from inside its transaction.
-func (r *Recorder) poll(wait time.Duration) time.Duration {
+// decided waits for the transactions that have drafted and are not decided yet, as a draft is
+// signalled from inside its own, and returns how long nothing has to be done then. A
+// transaction that begins now ends after them.
+func (r *Recorder) decided(ctx context.Context, wait time.Duration) (time.Duration, error) {
+	drafted := r.drafted.Load()
 	last, err := r.last()
-	if err != nil || r.drafted.Load() <= last {
-		r.seq.polled = time.Time{}
-		return wait
+	if err != nil || drafted <= last {
+		return wait, err
 	}
-	now := r.cfg.Now()
-	if r.seq.polled.IsZero() {
-		r.seq.polled = now
+	if err := r.cfg.State.Update(ctx, func(store.Tx) error { return nil }); err != nil {
+		return 0, err
 	}
-	if now.Sub(r.seq.polled) > pollFor { // its transaction was given up
-		r.drafted.CompareAndSwap(r.drafted.Load(), last)
-		return wait
+	if last, err = r.last(); err != nil || drafted <= last {
+		return 0, err
 	}
-	return min(wait, pollEvery+now.Sub(r.seq.polled)/16)
+	r.drafted.CompareAndSwap(drafted, last) // its transaction was given up
+	return wait, nil
 }
 
 // last returns the highest committed outbox number.
