@@ -88,8 +88,8 @@ func (f *five) traffic(rate int, who ...*fort) (end func()) {
 	return func() { cancel(); wg.Wait() }
 }
 
-// heads lists size and root of every log as each fort holds it; alike tells whether they
-// are the same everywhere and cover all that was written.
+// alike reports whether the logs have the same heads everywhere, and cover all that was
+// written.
 func (f *five) alike() bool {
 	for _, log := range f.forts {
 		want := held(f.t, log, log.cfg.Org)
@@ -108,6 +108,7 @@ func (f *five) alike() bool {
 	return true
 }
 
+// held is size and root of a log as a fort holds it.
 func held(t *testing.T, h *fort, d did.DID) attestation.Head {
 	l, err := h.node.events.Log(context.Background(), d)
 	if errors.Is(err, attestation.ErrNotFound) {
@@ -121,8 +122,8 @@ func held(t *testing.T, h *fort, d did.DID) attestation.Head {
 	return head
 }
 
-// healed waits until all logs are alike, and says how long that took.
-func (f *five) healed(what string) {
+// converge waits until all logs are alike, and says how long that took.
+func (f *five) converge(what string) {
 	f.t.Helper()
 	begin := time.Now()
 	for !f.alike() {
@@ -213,7 +214,7 @@ func TestPartitionsHealAlone(t *testing.T) {
 		time.Sleep(d)
 		end()
 		f.apart(lone, healed)
-		f.healed(fmt.Sprintf("one node cut for %s, %s", d, name))
+		f.converge(fmt.Sprintf("one node cut for %s, %s", d, name))
 		end = f.traffic(200, f.forts...)
 	}
 	isolate(reset, "connections ended", 3*time.Second)
@@ -223,7 +224,7 @@ func TestPartitionsHealAlone(t *testing.T) {
 	time.Sleep(time.Second)
 	f.forts[4].start()
 	end()
-	f.healed("one node started again")
+	f.converge("one node started again")
 	if os.Getenv("TRUSTNODE_LONG") != "" {
 		end = f.traffic(200, f.forts...)
 		for i, a := range f.forts {
@@ -238,7 +239,7 @@ func TestPartitionsHealAlone(t *testing.T) {
 			isolate(stall, "connections stalled", d*time.Second)
 		}
 		end()
-		f.healed("the end of traffic")
+		f.converge("the end of traffic")
 	}
 	f.check()
 }
