@@ -32,8 +32,11 @@ func poke(c chan struct{}) {
 	}
 }
 
-// run dials until ctx ends, first after wait: 1 s to 30 s apart while it fails.
+// run dials until ctx ends, first after wait: 1 s to 30 s apart while it fails. A peer that
+// was linked not long ago is more likely cut off than gone: to it the waits do not grow, or
+// a cut of 30 s would last a minute.
 func (d *dialer) run(ctx context.Context, wait time.Duration) {
+	var lost time.Time // when the newest good link ended
 	for back := dialMin; ; {
 		if !d.pause(ctx, wait, &back) {
 			return
@@ -44,16 +47,16 @@ func (d *dialer) run(ctx context.Context, wait time.Duration) {
 				return
 			}
 			if time.Since(since) >= goodLink {
-				back = dialMin
+				back, lost = dialMin, time.Now()
 			}
 		} else {
-			d.dial(ctx)
+			d.dial(ctx, time.Since(lost) < eagerFor)
 			if d.linked() {
 				wait = 0
 				continue
 			}
 		}
-		wait, back = jitter(back), min(2*back, dialMax)
+		wait, back = jitter(back), longer(back, time.Since(lost))
 	}
 }
 
@@ -91,8 +94,12 @@ func (d *dialer) hold(ctx context.Context) bool {
 	}
 }
 
-func (d *dialer) dial(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+func (d *dialer) dial(ctx context.Context, eager bool) {
+	most := dialTimeout
+	if eager {
+		most = eagerTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	d.aim()
 	// Nil means little: the other side may still refuse. Hello tells.
@@ -101,6 +108,15 @@ func (d *dialer) dial(ctx context.Context) {
 
 func (d *dialer) linked() bool {
 	return d.host.Network().Connectedness(d.to) == network.Connected
+}
+
+// longer is the wait after one of d that did not help, the newest good link being so long
+// gone.
+func longer(d, gone time.Duration) time.Duration {
+	if gone < eagerFor {
+		return d
+	}
+	return min(2*d, dialMax)
 }
 
 // jitter spreads d by a fifth both ways.

@@ -17,6 +17,11 @@ const (
 	dialMin     = time.Second
 	dialMax     = 30 * time.Second
 	dialTimeout = 10 * time.Second
+	// eagerFor is how long after a good link its peer is dialled every dialMin: a cut
+	// heals within two seconds for all. eagerTimeout then bounds each try: where packets
+	// vanish, TCP asks again ever later, and a new try asks at once.
+	eagerFor     = 10 * time.Minute
+	eagerTimeout = 4 * time.Second
 	// dialLater is how long the node with the greater peer id waits before it
 	// dials first, so that two nodes do not make two links.
 	dialLater = time.Second

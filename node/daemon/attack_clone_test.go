@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"trustnode/attestation"
+	attlog "trustnode/attestation/log"
 	"trustnode/federation"
 	"trustnode/node/fault"
 	"trustnode/node/httpapi"
@@ -16,43 +18,71 @@ import (
 )
 
 // TestACloneCannotForkALogUnseen: two copies of one data directory run at once and each
-// goes on in its own way. The others keep one continuation, and a copy stops signing, or
-// what it signed is kept as proof.
+// goes on in its own way. Either both sign, and then both others hold the proof and lend
+// nothing new; or one hears of the other's head before it signs, and waits: then no two heads
+// exclude each other, and the others hold one log.
 func TestACloneCannotForkALogUnseen(t *testing.T) {
 	s := newSiege(t)
+	s.remember(lent)
 	s.vendor.stop()
 	clone := copyOf(t, s.vendor, "clone")
 	clone.cfg.HTTP, clone.cfg.P2P = "127.0.0.1:"+loopbackPort(t), []string{"/ip4/127.0.0.1/tcp/" + loopbackPort(t)}
 	s.vendor.start()
 	s.vendor.waitFresh()
 	clone.start()
-	for name, h := range map[string]*fort{"one": s.vendor, "two": clone} {
-		if err := h.call(http.MethodPost, "/api/v1/agents", httpapi.AgentAdd{Name: name, Can: []string{"borrow"}}, nil); err != nil {
-			t.Logf("%s: %v", name, err)
+	copies, others := []*fort{s.vendor, clone}, []*fort{s.acme, s.arbiter}
+	forked := func() bool {
+		return !slices.ContainsFunc(others, func(h *fort) bool { return !h.node.self.Rec.Forked(s.vendor.cfg.Org) })
+	}
+	waits := time.Time{} // since when one copy waits and no heads exclude each other
+	for begin := time.Now(); !forked() && (waits.IsZero() || time.Since(waits) < 5*time.Second); time.Sleep(250 * time.Millisecond) {
+		if time.Since(begin) > time.Minute {
+			t.Fatal("both copies go on, and nobody holds the proof")
+		}
+		for i, h := range copies {
+			if _, err := h.drafted(int(time.Now().UnixNano()) + i); err != nil { // a copy that waits still drafts
+				t.Fatal(err)
+			}
+		}
+		recovering := func(h *fort) bool { state, _ := h.node.self.Rec.State(); return state == recorder.Recovering }
+		switch one := slices.ContainsFunc(copies, recovering) && oneBranch(t, copies); {
+		case !one:
+			waits = time.Time{}
+		case waits.IsZero():
+			waits = time.Now()
 		}
 	}
-	ctx := context.Background()
-	eventually(t, "a copy that stopped, or the proof of a fork", func() bool {
-		evidence, err := s.acme.node.events.Evidence(ctx, s.vendor.cfg.Org)
-		a, _ := s.vendor.node.self.Rec.State()
-		b, _ := clone.node.self.Rec.State()
-		return err == nil && len(evidence) > 0 || a != recorder.Open || b != recorder.Open
-	})
-	eventually(t, "one log at both others", func() bool {
-		return names(t, s.acme.node, s.vendor) == names(t, s.arbiter.node, s.vendor)
-	})
+	if !forked() {
+		t.Log("one copy heard of the other and waits")
+		eventually(t, "one log at both others", func() bool {
+			return held(t, s.acme, s.vendor.cfg.Org) == held(t, s.arbiter, s.vendor.cfg.Org)
+		})
+		return
+	}
+	t.Log("both copies signed: the fork is proven")
+	err := s.acme.call(http.MethodPost, "/api/v1/permissions", httpapi.LoanIssue{Lender: "research", Borrower: s.quant.DID, Scope: "tag:client:acme",
+		Purpose: "a loan to who forked", Expires: "24h", MaxReads: 3}, nil)
+	var d *fault.Denied
+	if !errors.As(err, &d) || d.Code != fault.Forked {
+		t.Errorf("a new loan: %v", err)
+	}
 }
 
-// names lists the agents of a fort's log as another node holds it.
-func names(t *testing.T, at *Node, of *fort) (out string) {
+// oneBranch reports whether the log of one copy goes on from that of the other.
+func oneBranch(t *testing.T, copies []*fort) bool {
 	t.Helper()
-	for f, err := range at.self.Rec.Facts(context.Background(), attestation.Query{Org: of.cfg.Org, Type: "agent.issued"}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		out += f.Event.ID().String() + " "
+	org := copies[0].cfg.Org
+	a, b := held(t, copies[0], org), held(t, copies[1], org)
+	longer := copies[1]
+	if a.Size > b.Size {
+		a, longer = b, copies[0]
 	}
-	return out
+	l, err := longer.node.events.Log(context.Background(), org)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := attlog.RootAt(a.Size, l)
+	return err == nil && at == a
 }
 
 // TestAForkedLogIsProven: a copy of a member's directory goes on at one partner while

@@ -22,6 +22,7 @@ import (
 	"trustnode/did/didkey"
 	"trustnode/did/envelope"
 	"trustnode/did/keys"
+	"trustnode/federation/gossip"
 	"trustnode/node/config"
 	"trustnode/node/httpapi"
 	"trustnode/node/library"
@@ -38,6 +39,8 @@ type fort struct {
 	api  *httpapi.Client
 	logs *bytes.Buffer // guarded by the handler of slog
 	stop func()
+
+	members func(gossip.Members) gossip.Members // optional: how others are dialled
 }
 
 // newFort creates an organization whose keys cost nothing to open.
@@ -74,7 +77,7 @@ func (h *fort) start() {
 	h.t.Helper()
 	h.logs = &bytes.Buffer{}
 	log := slog.New(slog.NewTextHandler(h.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	n, err := Open(h.t.Context(), h.cfg, Options{Passphrase: []byte(attackPass), Log: log, Version: "attack"})
+	n, err := Open(h.t.Context(), h.cfg, Options{Passphrase: []byte(attackPass), Log: log, Version: "attack", testingOnlyMembers: h.members})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -68,6 +68,7 @@ type Node struct {
 	http      string                           // where HTTP is reached while the node runs
 	stopping  chan struct{}                    // closed when a running node begins to stop
 	free      func(dir string) (uint64, error) // bytes that may still be written there
+	members   func(gossip.Members) gossip.Members
 
 	closers []func() error
 }
@@ -79,15 +80,19 @@ type Options struct {
 	Version    string
 	Wait       time.Duration // how long a command that has the directory open is waited for
 
-	testingOnlyFree func(dir string) (uint64, error) // says how much room there is
+	testingOnlyFree    func(dir string) (uint64, error)    // says how much room there is
+	testingOnlyMembers func(gossip.Members) gossip.Members // says under which addresses others are dialled
 }
 
 // Open locks the data directory, opens both databases, verifies identity, chain and log
 // again from their bytes, and wires the use cases. Nothing runs yet.
 func Open(ctx context.Context, cfg config.Config, o Options) (*Node, error) {
-	n := &Node{cfg: cfg, log: o.Log, version: o.Version, mono: time.Now(), stopping: make(chan struct{}), free: o.testingOnlyFree}
+	n := &Node{cfg: cfg, log: o.Log, version: o.Version, mono: time.Now(), stopping: make(chan struct{}), free: o.testingOnlyFree, members: o.testingOnlyMembers}
 	if n.free == nil {
 		n.free = freeSpace
+	}
+	if n.members == nil {
+		n.members = func(m gossip.Members) gossip.Members { return m }
 	}
 	if err := n.open(ctx, o); err != nil {
 		return nil, errors.Join(err, n.Close())

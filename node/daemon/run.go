@@ -115,7 +115,7 @@ func (n *Node) join(ctx context.Context) error {
 	n.onClose(t.Close)
 	l := logs{n.self.Rec, n.events, n.cfg.Org, n.proveForks}
 	seams := n.member.Seams()
-	n.gossip, err = gossip.New(gossip.Config{Me: n.cfg.Org, Transport: t, Members: seams.Members, Greeter: seams.Greeter, Charters: seams.Charters,
+	n.gossip, err = gossip.New(gossip.Config{Me: n.cfg.Org, Transport: t, Members: n.members(seams.Members), Greeter: seams.Greeter, Charters: seams.Charters,
 		Identities: identities{n.self.Ring, n.member, n.resolver.Offer, n.proveForks}, Bindings: seams.Bindings, Beacons: seams.Beacons, Logs: l, Intake: l, Edges: l,
 		Witnessing: witnessing{n}, Objects: objects{n}, Lender: n.lender, Keys: n.self.Ring.HeadSource(), SyncEvery: n.cfg.SyncEvery, Now: time.Now, Log: n.log})
 	if err != nil {

@@ -139,6 +139,10 @@ func (p *plan) sign(ctx context.Context, body []byte, kid string) error {
 	if err != nil {
 		return err
 	}
+	// What a fault signed would stand in the log for ever, void, and its item be gone.
+	if err := s.Public().Verify(env.Preimage().Bytes(), sig); err != nil {
+		return fmt.Errorf("own event: %w", err)
+	}
 	entry, err := attestation.EntryOf(env.With(envelope.Signature{KeyID: kid, Sig: sig}))
 	if err != nil {
 		return err

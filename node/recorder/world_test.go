@@ -136,6 +136,7 @@ func (w *world) Witness(_ context.Context, d did.DID) []did.PublicKey {
 // node is one party's node: its databases outlive its recorder.
 type node struct {
 	quorum func() int
+	signs  func(seedSigner) envelope.Signer // nil: each key by itself
 	*recorder.Recorder
 	p      *party
 	ring   *world
@@ -184,6 +185,9 @@ func (n *node) start(t testing.TB) {
 	n.Recorder, err = recorder.New(ctx, recorder.Config{
 		Quorum: n.quorum, Org: n.p.did, State: n.state, Audit: n.audit, Events: n.events, Pins: n.pins, Ring: n.ring,
 		Signer: func(context.Context) (envelope.Signer, string, error) {
+			if n.signs != nil {
+				return n.signs(n.p.current()), n.p.current().kid(), nil
+			}
 			return n.p.current(), n.p.current().kid(), nil
 		},
 		SignerOf: func(_ context.Context, kid string) (envelope.Signer, error) {
