@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -55,7 +56,7 @@ type Rotation struct {
 	Authority
 	Role       string  `json:"role,omitempty" doc:"issuer (default), governance, witness or update"`
 	Reason     string  `json:"reason,omitempty" doc:"scheduled (default), compromise or lost"`
-	TaintFrom  *uint64 `json:"taint_from,omitempty" doc:"last index of the own log that is surely ours; with compromise"`
+	TaintFrom  *uint64 `json:"taint_from,omitempty" doc:"last index of the own log that is surely ours; with compromise of the issuer or the governance key"`
 	Governance string  `json:"governance_keys,omitempty" doc:"directory of the governance keys; for that role"`
 	GovPass    string  `json:"governance_passphrase,omitempty"`
 }
@@ -207,11 +208,20 @@ func (s *server) setWitnesses(ctx context.Context, a member.Authority, in Witnes
 }
 
 func (s *server) deactivate(ctx context.Context, a member.Authority, in Deactivation) (member.Entry, error) {
-	if in.DID != s.Node.Org.String() {
+	if !s.isOwn(ctx, in.DID) {
 		return member.Entry{}, fault.New(fault.Invalid, "did", "%.200q is not the DID of this organization", in.DID).
 			WithHint("type it whole, so that nothing else is ended: trustnode did show")
 	}
 	return s.Member.Deactivate(ctx, a)
+}
+
+// isOwn reports whether a text is the own DID, under any name its log has or had.
+func (s *server) isOwn(ctx context.Context, text string) bool {
+	if text == s.Node.Org.String() {
+		return true
+	}
+	h, err := s.Node.Ring.History(ctx, s.Node.Org)
+	return err == nil && slices.ContainsFunc(h.DIDs(), func(d did.DID) bool { return d.String() == text })
 }
 
 func (s *server) resume(ctx context.Context, a member.Authority, in Resumption) (member.Entry, error) {
