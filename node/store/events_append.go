@@ -63,6 +63,7 @@ type appending struct {
 	s      logState // as it will be
 	leaves []tlog.Hash
 	posts  map[string][]byte // posting prefix to offsets
+	times  times
 	note   noteChange
 	mark   uint64
 	rows   uint64 // before
@@ -71,7 +72,7 @@ type appending struct {
 }
 
 func (e *Events) plan(s logState, b attestation.Batch) (*appending, error) {
-	a := &appending{b: b, was: s.head, s: s, posts: map[string][]byte{}}
+	a := &appending{b: b, was: s.head, s: s, posts: map[string][]byte{}, times: times{}}
 	e.mu.RLock()
 	a.mark, a.rows, a.cov = max(e.mark, b.Mark), e.rows, e.cov
 	e.mu.RUnlock()
@@ -98,18 +99,25 @@ func (e *Events) plan(s logState, b attestation.Batch) (*appending, error) {
 	return a, err
 }
 
-// post notes under which values an entry is found.
+// post notes under which values and times an entry is found.
 func (a *appending) post(offset uint64, en attestation.Entry) {
-	eachPosting(a.b.Org, en, func(dim byte, value string) { a.add(dim, value, offset) })
-}
-
-// eachPosting yields the values under which an entry of a log is found, each once. What
-// has not the form of an event of this log is found by its index alone.
-func eachPosting(org did.DID, en attestation.Entry, yield func(dim byte, value string)) {
-	_, ev, err := en.Envelope()
-	if err != nil || ev.Org != org {
+	ev, ok := indexed(a.b.Org, en)
+	if !ok {
 		return
 	}
+	a.times.see(a.b.From+offset, ev.At)
+	eachPosting(ev, func(dim byte, value string) { a.add(dim, value, offset) })
+}
+
+// indexed returns the event of an entry, and false for what has not the form of an event of
+// this log: that is found by its place alone.
+func indexed(org did.DID, en attestation.Entry) (attestation.Event, bool) {
+	_, ev, err := en.Envelope()
+	return ev, err == nil && ev.Org == org
+}
+
+// eachPosting yields the values under which an event is found, each once.
+func eachPosting(ev attestation.Event, yield func(dim byte, value string)) {
 	put := func(dim byte, value string) {
 		if value != "" {
 			yield(dim, value)
@@ -168,6 +176,12 @@ func (a *appending) commitLog(tx Tx) error {
 		if err := tx.Set(indexKey(prefix, a.s.num, a.b.From), offsets); err != nil {
 			return err
 		}
+	}
+	if err := a.times.commit(tx, a.s.num); err != nil {
+		return err
+	}
+	if err := arrived(tx, a.s.num, a.b.From, uint64(len(a.b.Entries))); err != nil {
+		return err
 	}
 	return a.note.commit(tx, a.s.num)
 }
