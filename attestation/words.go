@@ -128,6 +128,27 @@ func (d *DisputeReadied) words(e Event) string {
 	return fmt.Sprintf("nothing to add to case %s up to %s", short(e.Subject), cut(d.State))
 }
 
+// reasons say to people why an event does not stand.
+var reasons = map[Reason]string{
+	ReasonForm:      "it has not the form of an event, or of its type",
+	ReasonSignature: "its signature is false",
+	ReasonKey:       "its key was not in force at this place",
+	ReasonOrg:       "its body names another organization",
+	ReasonRepeat:    "its id stands at a lower index",
+	ReasonUnknown:   "its key is not known here",
+	ReasonRotation:  "a rotation at or below it is not known here",
+	ReasonRemoved:   "its key left the DID document, and the log has not said so yet",
+	ReasonTaint:     "it lies where a stolen key may have signed",
+}
+
+// Words says a reason to people; "" for none.
+func (r Reason) Words() string {
+	if w, ok := reasons[r]; ok {
+		return w
+	}
+	return string(r)
+}
+
 // Lengths of texts in a sentence, in characters.
 const (
 	shortID   = 8

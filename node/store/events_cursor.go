@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -38,6 +39,43 @@ type place struct {
 	num   uint32
 	org   did.DID
 	index uint64
+}
+
+// Tail returns the cursor of a query ByIngest behind all that has come: for who follows from
+// now on.
+func (e *Events) Tail(ctx context.Context, q attestation.Query) (text string, err error) {
+	p := &pager{ctx: ctx, q: q, logs: e.states()}
+	p.q.Order = attestation.ByIngest
+	err = e.db.View(ctx, func(r Reader) error {
+		p.r = r
+		n, err := ingested(r)
+		if err != nil {
+			return err
+		}
+		c, err := p.behind(n)
+		if err == nil {
+			text, err = p.format(c)
+		}
+		return err
+	})
+	return text, err
+}
+
+// behind returns the cursor behind the first n events, without its name of the log.
+func (p *pager) behind(n uint64) (cursor, error) {
+	if n == 0 {
+		return cursor{}, nil
+	}
+	c, found := cursor{next: n}, false
+	err := arrivals(p.r, n-1, func(a arrival) (bool, error) {
+		found = a.first < n
+		c.place = place{num: a.num, index: a.base + (n - 1 - a.first)}
+		return false, nil
+	})
+	if err != nil || !found {
+		return cursor{}, cmp.Or(err, ErrCorrupt)
+	}
+	return c, nil
 }
 
 // size is how far a log is read.
@@ -153,24 +191,19 @@ func (p *pager) parseIngest(b []byte) (cursor, error) {
 	if n <= 0 || len(b) != n+cursorTag {
 		return cursor{}, attestation.ErrCursor
 	}
-	c, tag := cursor{next: next}, [cursorTag]byte(b[n:])
+	tag := [cursorTag]byte(b[n:])
 	if next == 0 {
 		if tag != [cursorTag]byte{} {
 			return cursor{}, attestation.ErrCursor
 		}
-		return c, nil
+		return cursor{}, nil
 	}
 	if held, err := ingested(p.r); err != nil || next > held {
 		return cursor{}, cmp.Or(err, attestation.ErrCursorAhead)
 	}
-	found := false
-	err := arrivals(p.r, next-1, func(a arrival) (bool, error) {
-		found = a.first < next
-		c.place = place{num: a.num, index: a.base + (next - 1 - a.first)}
-		return false, nil
-	})
-	if err != nil || !found {
-		return cursor{}, cmp.Or(err, ErrCorrupt)
+	c, err := p.behind(next)
+	if err != nil {
+		return cursor{}, err
 	}
 	en, err := p.r.Get(indexKey(keyEntry, c.place.num, c.place.index))
 	if err != nil || tagOf(en) != tag {
