@@ -113,7 +113,7 @@ func eventRow(names orgNames, e httpapi.Event) []string {
 	if t, err := time.Parse(time.RFC3339, at); err == nil {
 		at = t.UTC().Format(time.DateTime)
 	}
-	return []string{at, fmt.Sprintf("%s %d", names.of(e.Org), e.Index), ev.Type, oneLine(e.Words), standingWord(e) + ", " + witnessedWord(&e.Witnessed)}
+	return []string{at, fmt.Sprintf("%s %d", names.of(e.Org), e.Index), ev.Type, strings.Map(shown, oneLine(e.Words)), standingWord(e) + ", " + witnessedWord(&e.Witnessed)}
 }
 
 // standingWord is the level of an event, and its standing where that is not valid.

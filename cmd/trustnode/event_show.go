@@ -73,10 +73,17 @@ func because(standing, reason string) string {
 // witnessedBy says how many, and each with the time by which it had seen the event.
 func witnessedBy(w httpapi.Witnessed) string {
 	out := fmt.Sprintf("%d of %d", w.Have, w.Need)
-	for i, b := range w.By {
-		out += map[bool]string{true: ": ", false: ", "}[i == 0] + orgWord(b.Org) + " " + b.At
+	if w.Need == 0 {
+		return out + ": no charter asks for a witness"
 	}
-	return out
+	var by []string
+	for _, b := range w.By {
+		by = append(by, orgWord(b.Org)+" "+b.At)
+	}
+	if len(by) == 0 {
+		return out
+	}
+	return out + ": " + strings.Join(by, ", ")
 }
 
 // tooFew says who is missing where fewer have seen an event than the charter asks for.

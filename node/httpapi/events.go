@@ -165,7 +165,7 @@ func (in *EventFilter) query(self did.DID) (q attestation.Query, err error) {
 			continue
 		}
 		if err := f.read(f.text); err != nil {
-			return q, fault.Wrap(fault.Invalid, f.name, err)
+			return q, fault.New(fault.Invalid, f.name, "%s: %v", f.name, err)
 		}
 	}
 	return q, nil
