@@ -274,15 +274,7 @@ type nodeReader struct {
 
 // ReadHashes implements tlog.HashReader.
 func (n nodeReader) ReadHashes(at []int64) ([]tlog.Hash, error) {
-	out := make([]tlog.Hash, len(at))
-	for i, x := range at {
-		h, err := readNode(n.g, n.num, x)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = h
-	}
-	return out, nil
+	return readNodes(n.g, n.num, at)
 }
 
 // CheckTail hashes the newest entries of a log, up to two tiles, against their

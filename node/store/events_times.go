@@ -116,31 +116,73 @@ func (s *logState) spans(r Reader, w window, from, to uint64, yield func(from, t
 	if w == always {
 		return yield(from, to)
 	}
-	var open, end uint64 // a part that is not yielded yet, while open < end
-	flush := func() (bool, error) {
-		if open >= end {
-			return true, nil
-		}
-		a, b := open, end
-		open, end = 0, 0
-		return yield(a, b)
-	}
+	const large, small = byte(timeLevels - 1), byte(0)
 	for at := from; at < to; {
-		next, meets, err := s.block(r, w, at)
+		end := min(to, (at/blockWidth(large)+1)*blockWidth(large))
+		p, err := readPeriod(r, timesKey(s.num, large, at/blockWidth(large)))
 		if err != nil {
 			return false, err
 		}
-		if next = min(next, to); meets {
-			if open >= end {
-				open = at
-			}
-			end = next
-		} else if more, err := flush(); err != nil || !more {
+		more := true
+		switch {
+		case w.covers(p):
+			more, err = yield(at, end)
+		case w.meets(p):
+			more, err = s.smallSpans(r, w, small, at, end, yield)
+		}
+		if err != nil || !more {
 			return false, err
 		}
-		at = next
+		at = end
 	}
-	return flush()
+	return true, nil
+}
+
+// smallSpans is spans within one large block: the small ones of it that lie side by side are
+// one part.
+func (s *logState) smallSpans(r Reader, w window, level byte, from, to uint64, yield func(from, to uint64) (bool, error)) (more bool, err error) {
+	width := blockWidth(level)
+	var after []byte
+	if n := from / width; n > 0 {
+		after = timesKey(s.num, level, n-1)
+	}
+	var open, end uint64 // a part that is not yielded yet, while open < end
+	flush := func() bool {
+		if open >= end {
+			return true
+		}
+		a, b := open, end
+		open, end = 0, 0
+		more, err = yield(a, b)
+		return more && err == nil
+	}
+	more = true
+	prefix := append(logKey(keyTimes, s.num), level)
+	bad := r.Scan(prefix, after, func(k, v []byte) bool {
+		n := binary.BigEndian.Uint64(k[len(k)-8:])
+		if n*width >= to {
+			return false
+		}
+		p, perr := decodePeriod(v)
+		if perr != nil {
+			more, err = false, perr
+			return false
+		}
+		if !w.meets(p) {
+			return true
+		}
+		if a := max(from, n*width); a != end && !flush() {
+			return false
+		} else if open >= end {
+			open = a
+		}
+		end = min(to, (n+1)*width)
+		return true
+	})
+	if err == nil && bad == nil && more {
+		flush()
+	}
+	return more, errors.Join(err, bad)
 }
 
 // block says whether the largest block of an index that a window covers or misses whole, or
