@@ -35,4 +35,7 @@ var (
 	ErrBacklog error = NewFault("the log does not drain", "unavailable", "drain", "the audit database does not accept writes: look at the disk, then trustnode status")
 	// ErrCursor says that a cursor is not one of the query it came with.
 	ErrCursor error = NewFault("cursor is of another query", "invalid", "cursor", "start again without --cursor")
+	// ErrCursorAhead says that a cursor stands above what is held: it was given before
+	// something was lost here, or by another node.
+	ErrCursorAhead error = NewFault("cursor is ahead of what is held", "stale", "cursor_ahead", "start again without --cursor: events that were lost here come back in another order")
 )

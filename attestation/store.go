@@ -46,17 +46,48 @@ type Batch struct {
 	Covers []Cover
 }
 
-// Query selects events over all logs. Zero fields select everything; events
-// come in order of organization and index.
+// Order is the order of a query's answer. The zero value is ByLog.
+type Order uint8
+
+// The orders, append-only.
+const (
+	ByLog    Order = iota + 1 // by organization and index, as the logs were at the first page
+	ByIngest                  // as events came here, for whoever follows
+)
+
+// String returns the order's word.
+func (o Order) String() string { return word(int(max(o, ByLog)), "log", "ingest") }
+
+// Query selects events over all logs. Zero fields select everything that counts.
 type Query struct {
-	Org     did.DID
-	Type    Type // exact, or a prefix that ends in "."
-	Subject string
-	Actor   did.DID
-	Ref     envelope.ID
-	Any     bool   // also what does not count; otherwise only authored and valid
-	Limit   int    // 1 to MaxPage; 0 is 100
-	Cursor  string // Next of the page before
+	Org      did.DID
+	Type     Type // exact, or a prefix that ends in "."
+	Subject  string
+	Actor    did.DID
+	Ref      envelope.ID
+	Since    envelope.Time // the earliest At; zero for none
+	Until    envelope.Time // the earliest At that is too late; zero for none
+	Level    Level         // the least; zero is Authored for what is valid, else Logged
+	Standing Standing      // zero is Valid
+	Any      bool          // without Level and Standing: also what does not count
+	Order    Order
+	Limit    int    // 1 to MaxPage; 0 is 100
+	Cursor   string // Next or Tail of a page before, of the same query
+}
+
+// Accepts reports whether q selects events with a verdict.
+func (q Query) Accepts(v Verdict) bool {
+	level, standing := q.Level, q.Standing
+	if level == 0 {
+		level = Logged
+		if !q.Any && standing <= Valid {
+			level = Authored
+		}
+	}
+	if standing == 0 && !q.Any {
+		standing = Valid
+	}
+	return v.Level >= level && (standing == 0 || v.Standing == standing)
 }
 
 // Found is one event of a page.
@@ -65,12 +96,18 @@ type Found struct {
 	Index   uint64
 	Entry   Entry
 	Verdict Verdict
+	// Cursor goes on behind this event; in the order ByIngest alone.
+	Cursor string
 }
 
-// Page is one answer to a Query. Next is "" when nothing follows.
+// Page is one answer to a Query. It may hold fewer events than were asked for, even none,
+// and others follow: what was looked at for it is bounded too.
 type Page struct {
 	Found []Found
-	Next  string
+	Next  string // where the next page begins; "" when nothing follows
+	// Tail goes on behind all that was looked at, whether something follows yet or not: for
+	// who waits for more. In the order ByIngest alone.
+	Tail string
 }
 
 // Store keeps every log held here. It is safe for concurrent use.
@@ -82,7 +119,11 @@ type Store interface {
 	Log(ctx context.Context, d did.DID) (Log, error)
 	// Mark returns the last outbox number taken in; it never falls.
 	Mark(ctx context.Context) (uint64, error)
-	// Query returns one page; ErrCursor for a foreign cursor.
+	// Query returns one page. All pages of a query hold each event it selects once, in
+	// order: ByLog those of the logs as they were at the first page, ByIngest those that
+	// came meanwhile too. What is not judged yet ends a page ByIngest that asks for more
+	// than Logged, so that nobody passes it. ErrCursor for a cursor of another query,
+	// ErrCursorAhead for one of more than is held.
 	Query(ctx context.Context, q Query) (Page, error)
 }
 

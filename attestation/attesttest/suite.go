@@ -34,6 +34,9 @@ func Run(t *testing.T, fresh func(t *testing.T) Opener) {
 		"the mark never falls":              testMark,
 		"queries by each filter and page":   testQuery,
 		"a cursor of another query":         testCursor,
+		"queries by time":                   testTimes,
+		"pages while logs grow":             testPages,
+		"a tail goes on where it was":       testTail,
 		"two logs do not touch":             testTwoLogs,
 		"what was appended survives":        testReopen,
 		"entries that are no events at all": testForeign,
@@ -41,6 +44,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Opener) {
 	for name, f := range cases {
 		t.Run(name, func(t *testing.T) { f(t, fresh(t)) })
 	}
+	t.Run("a cursor above what is held", func(t *testing.T) { testAhead(t, fresh) })
 }
 
 var (
@@ -50,7 +54,7 @@ var (
 )
 
 // Entry returns an entry of an unsigned event: a store looks at no signature.
-func Entry(t *testing.T, org did.DID, n int, change func(*attestation.Event)) attestation.Entry {
+func Entry(t testing.TB, org did.DID, n int, change func(*attestation.Event)) attestation.Entry {
 	t.Helper()
 	at, err := envelope.ParseTime("2026-12-01T10:00:00Z")
 	if err != nil {
@@ -312,6 +316,10 @@ func testCursor(t *testing.T, open Opener) {
 	}
 	for name, q := range map[string]attestation.Query{
 		"another filter": {Any: true, Org: acme, Cursor: p.Next},
+		"another time":   {Any: true, Since: at(t, 0), Cursor: p.Next},
+		"another level":  {Any: true, Level: attestation.Logged, Cursor: p.Next},
+		"another order":  {Any: true, Order: attestation.ByIngest, Cursor: p.Next},
+		"another hash":   {Any: true, Cursor: p.Next[:6] + "AAAA" + p.Next[10:]},
 		"half a cursor":  {Any: true, Cursor: p.Next[:8]},
 		"no base64":      {Any: true, Cursor: "!"},
 	} {
@@ -320,8 +328,8 @@ func testCursor(t *testing.T, open Opener) {
 		}
 	}
 	add(t, s, acme, 3, Entry(t, acme, 3, nil))
-	if got := fmt.Sprint(places(t, s, attestation.Query{Any: true, Limit: 1, Cursor: p.Next})); got != "[acme.example/1 acme.example/2 acme.example/3]" {
-		t.Errorf("a cursor under appends goes on with %s", got)
+	if got := fmt.Sprint(places(t, s, attestation.Query{Any: true, Limit: 1, Cursor: p.Next})); got != "[acme.example/1 acme.example/2]" {
+		t.Errorf("a cursor under appends goes on with %s, not with the log of its first page", got)
 	}
 }
 

@@ -56,7 +56,7 @@ func TestAnEventIsProvenByAFile(t *testing.T) {
 			t.Fatal(a)
 		}
 		a := call("verify", file)
-		if a.code != exitDone || !strings.Contains(a.out, "proof of an event") || !strings.Contains(a.out, e.ID) || !strings.Contains(a.out, e.Type) {
+		if a.code != exitDone || !strings.Contains(a.out, "proof of an event") || !strings.Contains(a.out, e.ID) || !strings.Contains(a.out, e.Says().Type) {
 			t.Errorf("%s", a)
 		}
 		b, err := os.ReadFile(file)

@@ -84,7 +84,7 @@ func (f *folk) endOf(side, loan string) string {
 	var all httpapi.Events
 	f.must("event", "list", "--data", side, "--org", "self", "--subject", loan, "--json").into(f.t, &all)
 	for _, e := range all.Events {
-		if e.Type == "loan.revoked" || e.Type == "loan.end_seen" {
+		if e.Says().Type == "loan.revoked" || e.Says().Type == "loan.end_seen" {
 			return e.ID
 		}
 	}

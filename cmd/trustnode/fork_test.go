@@ -54,7 +54,7 @@ func TestACopiedDirectoryForksTheDID(t *testing.T) {
 	for _, at := range []string{"vendor", "arbiter"} {
 		f.until(at+" has logged the fork", func() bool {
 			for _, e := range f.eventsOf(at, f.show(at, "self").DID) {
-				if e.Type == "fork.proven" {
+				if e.Says().Type == "fork.proven" {
 					return true
 				}
 			}

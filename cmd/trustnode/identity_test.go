@@ -23,7 +23,7 @@ func (f *folk) with(env []string, args ...string) answer {
 }
 
 // eventsOf are the events of one log as an organization's node holds them, by index.
-func (f *folk) eventsOf(at, org string) []httpapi.EventRef {
+func (f *folk) eventsOf(at, org string) []httpapi.Event {
 	f.t.Helper()
 	var all httpapi.Events
 	f.must("event", "list", "--data", at, "--org", org, "--any", "--limit", "1000", "--json").into(f.t, &all)
@@ -134,16 +134,16 @@ func spansOf(d httpapi.Identity) (out []string) {
 
 // checkPast wants every event of acme's to count at another member: those that the
 // compromise put in doubt were cosigned before it was announced.
-func (f *folk) checkPast(at, org string, own []httpapi.EventRef) {
+func (f *folk) checkPast(at, org string, own []httpapi.Event) {
 	f.t.Helper()
-	held := map[uint64]httpapi.EventRef{}
+	held := map[uint64]httpapi.Event{}
 	for _, e := range f.eventsOf(at, org) {
 		held[e.Index] = e
 	}
 	for _, e := range own {
 		got, ok := held[e.Index]
 		if !ok || got.ID != e.ID || got.Standing != "valid" {
-			f.t.Errorf("%s holds index %d (%s) as %+v", at, e.Index, e.Type, got)
+			f.t.Errorf("%s holds index %d (%s) as %+v", at, e.Index, e.Says().Type, got)
 		}
 	}
 }

@@ -169,7 +169,7 @@ func printAudit(w writer, a httpapi.LoanAudit) {
 		}
 	}
 	for _, e := range a.Events {
-		fmt.Fprintf(w, "%s  event    %-20s log %d, witnessed by %d\n", e.At, e.Type, e.Index, len(e.Witnessed))
+		fmt.Fprintf(w, "%s  event    %-20s log %d, %s\n", e.At, e.Type, e.Index, witnessedWord(e.Witnessed))
 	}
 	whole := "seq has no gap"
 	if !a.GapFree {

@@ -151,7 +151,7 @@ func printStatus(w writer, st httpapi.Status) {
 			fmt.Fprintf(w, "mediator    %s\n", f.Mediator)
 		}
 	}
-	fmt.Fprintf(w, "log         %d entries, %d waiting, witnessed by %d\n", st.Log.Size, st.Log.Waiting, st.Log.Witnessed)
+	fmt.Fprintf(w, "log         %d entries, %d waiting, witnessed %d of %d\n", st.Log.Size, st.Log.Waiting, st.Log.Witnessed, st.Log.Need)
 	for _, p := range st.Peers {
 		link := "no link"
 		if p.Linked {

@@ -26,12 +26,13 @@ const File = "config.toml"
 
 // Config is a checked configuration. The zero value is not valid; Read makes one.
 type Config struct {
-	Dir    string  // data directory, absolute
-	Name   string  // shown to people, ≤ 64 characters
-	Org    did.DID // this organization
-	HTTP   string  // host:port the HTTP server listens on
-	P2P    []string
-	Public string // base URL under which others reach HTTP; empty: none announced
+	Dir          string  // data directory, absolute
+	Name         string  // shown to people, ≤ 64 characters
+	Org          did.DID // this organization
+	HTTP         string  // host:port the HTTP server listens on
+	P2P          []string
+	PublicEvents bool   // events and logs are for anyone who reaches HTTP
+	Public       string // base URL under which others reach HTTP; empty: none announced
 	Contact,
 	LogLevel string
 	SyncEvery   time.Duration // between two sync rounds with a member, before ±20 % jitter
@@ -48,8 +49,9 @@ type wire struct {
 	Org     string `toml:"org"`
 	Contact string `toml:"contact"`
 	HTTP    struct {
-		Listen string `toml:"listen"`
-		Public string `toml:"public"`
+		Listen       string `toml:"listen"`
+		Public       string `toml:"public"`
+		PublicEvents bool   `toml:"public_events"`
 	} `toml:"http"`
 	P2P struct {
 		Listen []string `toml:"listen"`
@@ -192,7 +194,7 @@ func (w wire) check() (Config, error) {
 	default:
 		return Config{}, fmt.Errorf("log.level is %q, allowed are debug, info, warn, error", w.Log.Level)
 	}
-	return Config{Name: w.Name, Org: org, Contact: w.Contact, HTTP: w.HTTP.Listen, Public: w.HTTP.Public, P2P: w.P2P.Listen,
+	return Config{Name: w.Name, Org: org, Contact: w.Contact, HTTP: w.HTTP.Listen, Public: w.HTTP.Public, PublicEvents: w.HTTP.PublicEvents, P2P: w.P2P.Listen,
 		LogLevel: w.Log.Level, SyncEvery: every, RequirePact: w.Lending.RequirePact, ReadsPerS: w.Lending.ReadsPerS, CIDRs: w.Federation.CIDRs,
 		FetchAllow: allow}, nil
 }

@@ -19,6 +19,9 @@ listen = %s
 # Base URL under which others reach this server, e.g. "https://acme.example". Empty: lenders and
 # borrowers meet over libp2p alone.
 public = %s
+# true: anyone who reaches this server may list events and fetch logs, with the bodies that are
+# for every member. Default false: the operator alone; members have sync.
+public_events = false
 
 [p2p]
 # libp2p listen addresses. They are also what the node's binding tells the other members.

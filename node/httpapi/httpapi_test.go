@@ -26,7 +26,10 @@ type desk struct {
 	token string
 }
 
-func open(t *testing.T) desk {
+func open(t *testing.T) desk { return openWith(t, func(*config.Config) {}) }
+
+// openWith opens a node of a changed configuration.
+func openWith(t *testing.T, change func(*config.Config)) desk {
 	t.Helper()
 	dir, pass := filepath.Join(t.TempDir(), "solo"), []byte("correct-horse-battery")
 	if _, err := daemon.Init(t.Context(), daemon.InitOptions{Dir: dir, Name: "Solo", Domain: "solo.example", HTTP: "127.0.0.1:0",
@@ -37,6 +40,7 @@ func open(t *testing.T) desk {
 	if err != nil {
 		t.Fatal(err)
 	}
+	change(&cfg)
 	n, err := daemon.OpenOffline(t.Context(), cfg, pass, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -128,6 +132,8 @@ var operations = map[string]struct {
 	"disputeRule":      {route{"POST", "/api/v1/disputes/{id}/rule"}, true},
 	"disputeExport":    {route{"GET", "/api/v1/disputes/{id}/export"}, true},
 	"eventList":        {route{"GET", "/api/v1/events"}, true},
+	"eventShow":        {route{"GET", "/api/v1/events/{id}"}, true},
+	"eventWatch":       {route{"GET", "/api/v1/events/watch"}, true},
 	"eventProve":       {route{"GET", "/api/v1/events/{id}/proof"}, true},
 	"eventC2SP":        {route{"GET", "/api/v1/events/{id}/c2sp"}, true},
 	"logHead":          {route{"GET", "/api/v1/log/{did}/head"}, true},
@@ -372,7 +378,7 @@ func TestOpenToAnyone(t *testing.T) {
 		"/healthz":                 {200, "text/plain; charset=utf-8", "ok\n"},
 		"/readyz":                  {200, "text/plain; charset=utf-8", "alone\n"},
 		"/.well-known/did.jsonl":   {200, "text/jsonl", `{"`},
-		"/api/v1/log/x/checkpoint": {400, "text/plain; charset=utf-8", "not a DID\n"},
+		"/api/v1/log/x/checkpoint": {400, "application/problem+json", `{"type"`},
 	} {
 		w := d.ask("GET", path, nil)
 		if w.Code != want.status || w.Header().Get("Content-Type") != want.kind || !strings.HasPrefix(w.Body.String(), want.body) {
@@ -441,7 +447,7 @@ func TestTilesAreTheOperators(t *testing.T) {
 			}
 		}
 	}
-	if w := d.operator("GET", "/api/v1/log/self/tile/entries/000.p/1", nil); w.Code != 200 || !bytes.Contains(w.Body.Bytes(), []byte("log.opened")) || w.Header().Get("Cache-Control") != "no-store" {
+	if w := d.operator("GET", "/api/v1/log/self/tile/entries/000.p/1", nil); w.Code != 200 || !bytes.Contains(w.Body.Bytes(), []byte("log.opened")) || !strings.HasPrefix(w.Header().Get("Cache-Control"), "private, ") {
 		t.Errorf("got %d %v %.200s", w.Code, w.Header(), w.Body)
 	}
 	if w := d.operator("GET", "/api/v1/log/self/tile/0/000.p/1", nil); w.Code != 200 || w.Body.Len() != 32 {

@@ -200,7 +200,7 @@ func (s *server) loans(api huma.API) {
 			if err != nil {
 				return nil, s.refuse(err)
 			}
-			return &struct{ Body LoanAudit }{auditOf(a)}, nil
+			return &struct{ Body LoanAudit }{s.auditOf(a)}, nil
 		})
 	})
 	s.route(api, http.MethodPost, "/api/v1/loans/read", "loanRead", "Read under a permission as an own agent", http.StatusOK, func(op huma.Operation) {
@@ -292,17 +292,15 @@ func readOf(r client.ReadResult) LoanAnswer {
 	return out
 }
 
-func auditOf(a lender.Audit) LoanAudit {
+func (s *server) auditOf(a lender.Audit) LoanAudit {
 	out := LoanAudit{ID: a.ID.String(), Granted: a.Granted, GapFree: a.GapFree, Rows: []AuditRow{}, Events: []EventRef{}}
 	for _, r := range a.Rows {
 		out.Rows = append(out.Rows, rowOf(r))
 	}
+	look := s.sight()
 	for _, e := range a.Events {
-		ref := EventRef{ID: e.ID.String(), Org: e.Org.String(), Index: e.Index, At: stamp(e.At), Type: e.Type, Subject: e.Subject}
-		for _, w := range e.Witnessed {
-			ref.Witnessed = append(ref.Witnessed, w.String())
-		}
-		out.Events = append(out.Events, ref)
+		seen := look.witnessed(e.Org, e.Index)
+		out.Events = append(out.Events, EventRef{ID: e.ID.String(), Org: e.Org.String(), Index: e.Index, At: stamp(e.At), Type: e.Type, Subject: e.Subject, Witnessed: &seen})
 	}
 	return out
 }

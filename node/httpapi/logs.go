@@ -25,9 +25,11 @@ type LogHead struct {
 	Policy     string   `json:"policy" doc:"the same as a witness policy of C2SP tools"`
 }
 
-// logRoutes registers how a log is taken out of the node: its tiles are served as C2SP
-// tlog-tiles, to the operator alone. Members have sync, and what a log says is theirs.
+// logRoutes registers how a log is taken out of the node: checkpoint and tiles are served as
+// C2SP tlog-tiles. The checkpoint is for anyone; the rest is the operator's, unless the
+// configuration opens it. Members have sync, and what a log says is theirs.
 func (s *server) logRoutes(api huma.API, mux *http.ServeMux) {
+	mux.HandleFunc("GET /api/v1/log/{did}/checkpoint", s.checkpoint)
 	mux.HandleFunc("GET /api/v1/log/{did}/tile/{path...}", s.tile)
 	s.route(api, http.MethodGet, "/api/v1/events/{id}/proof", "eventProve", "The file that proves an event or an audit row to anyone", http.StatusOK, func(op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *struct {
@@ -163,30 +165,69 @@ func (s *server) witnesses(d did.DID) (by []did.DID, need int) {
 	return by, int(c.Head().Policy.FreshQuorum)
 }
 
-// tile serves one tile or entry bundle of a log.
+// checkpoint serves the newest signed head of a log held here.
+func (s *server) checkpoint(w http.ResponseWriter, r *http.Request) {
+	note, err := s.newest(r)
+	if err != nil {
+		problemOf(w, 0, s.refuse(err))
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-cache")
+	_, _ = w.Write(note)
+}
+
+func (s *server) newest(r *http.Request) ([]byte, error) {
+	d, err := s.orgNamed(r.PathValue("did"))
+	if err != nil {
+		return nil, err
+	}
+	l, err := s.heldLog(r.Context(), d)
+	if err != nil {
+		return nil, err
+	}
+	_, note := l.Head()
+	if note == nil {
+		return nil, fault.New(fault.NotFound, "head", "no head of %s is signed yet", d)
+	}
+	return note, nil
+}
+
+// heldLog returns the log of d, if it is held.
+func (s *server) heldLog(ctx context.Context, d did.DID) (attestation.Log, error) {
+	l, err := s.Events.Log(ctx, d)
+	if errors.Is(err, attestation.ErrNotFound) {
+		return nil, fault.New(fault.NotFound, "log", "no log of %s is held here", d)
+	}
+	return l, err
+}
+
+// tile serves one tile or entry bundle of a log. What lies at a path never changes: a tile
+// that is not full has its width in its name.
 func (s *server) tile(w http.ResponseWriter, r *http.Request) {
 	b, err := s.tileBytes(r)
 	if err != nil {
 		problemOf(w, 0, s.refuse(err))
 		return
 	}
+	who := "private"
+	if s.PublicEvents {
+		who = "public"
+	}
 	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Cache-Control", who+", max-age=31536000, immutable")
 	_, _ = w.Write(b)
 }
 
 func (s *server) tileBytes(r *http.Request) ([]byte, error) {
-	if !s.isOperator(r.Header.Get("Authorization")) {
+	if !s.PublicEvents && !s.isOperator(r.Header.Get("Authorization")) {
 		return nil, fault.New(fault.Unauthenticated, "token", "this route is the operator's").WithHint("send the text of DIR/operator.token as bearer token")
 	}
 	d, err := s.orgNamed(r.PathValue("did"))
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.Events.Log(r.Context(), d)
-	if errors.Is(err, attestation.ErrNotFound) {
-		return nil, fault.New(fault.NotFound, "log", "no log of %s is held here", d)
-	}
+	l, err := s.heldLog(r.Context(), d)
 	if err != nil {
 		return nil, err
 	}

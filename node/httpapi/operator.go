@@ -8,11 +8,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"trustnode/attestation"
 	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/federation"
-	"trustnode/node/fault"
 	"trustnode/node/member"
 	"trustnode/node/recorder"
 )
@@ -116,7 +114,8 @@ func (s *server) ownLog(ctx context.Context) (LogInfo, error) {
 	head, _ := l.Head()
 	out.Size = head.Size
 	if head.Size > 0 {
-		out.Witnessed = len(s.Events.Witnessed(s.Node.Org, head.Size-1))
+		w := s.sight().witnessed(s.Node.Org, head.Size-1)
+		out.Witnessed, out.Need = w.Have, w.Need
 	}
 	return out, nil
 }
@@ -189,87 +188,4 @@ func texts(ds []did.DID) []string {
 		out[i] = d.String()
 	}
 	return out
-}
-
-func (s *server) eventRoutes(api huma.API) {
-	s.route(api, http.MethodGet, "/api/v1/events", "eventList", "Events of all logs held here", http.StatusOK, func(op huma.Operation) {
-		huma.Register(api, op, func(ctx context.Context, in *eventsIn) (*struct{ Body Events }, error) {
-			out, err := s.events(ctx, in)
-			if err != nil {
-				return nil, s.refuse(err)
-			}
-			return &struct{ Body Events }{out}, nil
-		})
-	})
-}
-
-type eventsIn struct {
-	Org     string `query:"org"`
-	Type    string `query:"type" maxLength:"48"`
-	Subject string `query:"subject" maxLength:"2048"`
-	Actor   string `query:"actor" maxLength:"2048"`
-	Any     bool   `query:"any" doc:"also what does not count"`
-	Limit   int    `query:"limit" minimum:"0" maximum:"1000"`
-	Cursor  string `query:"cursor" maxLength:"512"`
-}
-
-func (in *eventsIn) query(self did.DID) (attestation.Query, error) {
-	q := attestation.Query{Type: attestation.Type(in.Type), Subject: in.Subject, Any: in.Any, Limit: in.Limit, Cursor: in.Cursor}
-	var err error
-	if in.Org == selfWord {
-		q.Org = self
-	} else if in.Org != "" {
-		if q.Org, err = did.Parse(in.Org); err != nil {
-			return q, fault.Wrap(fault.Invalid, "org", err)
-		}
-	}
-	if in.Actor != "" {
-		if q.Actor, err = did.Parse(in.Actor); err != nil {
-			return q, fault.Wrap(fault.Invalid, "actor", err)
-		}
-	}
-	return q, nil
-}
-
-func (s *server) events(ctx context.Context, in *eventsIn) (Events, error) {
-	q, err := in.query(s.Node.Org)
-	if err != nil {
-		return Events{}, err
-	}
-	page, err := s.Events.Query(ctx, q)
-	if err != nil {
-		return Events{}, err
-	}
-	out := Events{Events: []EventRef{}, Origins: []Origin{}, Cursor: page.Next}
-	for _, f := range page.Found {
-		ref, err := s.eventRef(f)
-		if err != nil {
-			return Events{}, err
-		}
-		out.Events = append(out.Events, ref)
-	}
-	heads, err := s.Node.Rec.Heads(ctx)
-	if err != nil {
-		return Events{}, err
-	}
-	for _, h := range heads {
-		out.Origins = append(out.Origins, Origin{Org: h.Org.String(), Held: h.Size, Known: h.Known})
-	}
-	return out, nil
-}
-
-func (s *server) eventRef(f attestation.Found) (EventRef, error) {
-	env, ev, err := f.Entry.Envelope()
-	if err != nil {
-		return EventRef{}, err
-	}
-	out := EventRef{ID: env.ID().String(), Org: f.Org.String(), Index: f.Index, At: ev.At.String(), Type: string(ev.Type), Subject: ev.Subject,
-		Level: f.Verdict.Level.String(), Standing: f.Verdict.Standing.String()}
-	if rule, ok := attestation.RuleOf(ev.Type); ok {
-		out.Words = rule.Says
-	}
-	for _, w := range s.Events.Witnessed(f.Org, f.Index) {
-		out.Witnessed = append(out.Witnessed, w.Org.String())
-	}
-	return out, nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"trustnode/did"
 	"trustnode/federation"
 )
 
@@ -21,7 +20,6 @@ func (s *server) public(api huma.API, mux *http.ServeMux) {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	s.hosting(mux)
-	mux.HandleFunc("GET /api/v1/log/{did}/checkpoint", s.checkpoint)
 	s.logRoutes(api, mux)
 	mux.HandleFunc("GET /agents/{name}/{file}", s.agentFile)
 	mux.Handle("GET /metrics", loopback(promhttp.HandlerFor(s.metrics(), promhttp.HandlerOpts{})))
@@ -41,28 +39,6 @@ func (s *server) ready(w http.ResponseWriter, _ *http.Request) {
 		code = http.StatusOK
 	}
 	plain(w, code, state.String())
-}
-
-// checkpoint serves the newest signed head of a log held here.
-func (s *server) checkpoint(w http.ResponseWriter, r *http.Request) {
-	d, err := did.Parse(r.PathValue("did"))
-	if err != nil {
-		plain(w, http.StatusBadRequest, "not a DID")
-		return
-	}
-	l, err := s.Events.Log(r.Context(), d)
-	if err != nil {
-		plain(w, http.StatusNotFound, "no log of it is held here")
-		return
-	}
-	_, note := l.Head()
-	if note == nil {
-		plain(w, http.StatusNotFound, "no head is signed yet")
-		return
-	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-cache")
-	_, _ = w.Write(note)
 }
 
 // loopback opens a handler to this machine alone.

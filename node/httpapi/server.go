@@ -8,6 +8,7 @@
 package httpapi
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"log/slog"
@@ -40,6 +41,9 @@ var operatorOnly = []map[string][]string{{"operator": {}}}
 // borrower's agent proves by its own signature. Every other one is the operator's.
 var open = map[string]bool{"trustShow": true, "read": true, "permissionStatus": true}
 
+// publicEvents are the operations that need none either, where the configuration says so.
+var publicEvents = map[string]bool{"eventList": true, "eventShow": true, "eventProve": true, "eventWatch": true, "logHead": true}
+
 // server is the state behind the handlers.
 type server struct {
 	Services
@@ -47,6 +51,8 @@ type server struct {
 	log   *slog.Logger
 	// turnedAway counts calls with a token of no live agent.
 	turnedAway atomic.Uint64
+	// watches and publicWatches hold one item for each open stream of events.
+	watches, publicWatches chan struct{}
 }
 
 // New returns the handler of every route. token is the operator's.
@@ -61,7 +67,8 @@ func New(s Services, token, version string, log *slog.Logger) http.Handler {
 		"agent":    {Type: "http", Scheme: "bearer", Description: "a token of one agent, from trustnode agent token NAME --for http"},
 	}
 	api := humago.New(mux, cfg)
-	srv := &server{Services: s, token: sha256.Sum256([]byte(token)), log: log}
+	srv := &server{Services: s, token: sha256.Sum256([]byte(token)), log: log,
+		watches: make(chan struct{}, maxWatches), publicWatches: make(chan struct{}, maxPublicWatches)}
 	api.UseMiddleware(noStore, srv.authorize(api))
 	srv.public(api, mux)
 	srv.borrower(api)
@@ -75,7 +82,11 @@ func New(s Services, token, version string, log *slog.Logger) http.Handler {
 func (s *server) authorize(api huma.API) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		id, header := ctx.Operation().OperationID, ctx.Header("Authorization")
-		if open[id] || s.isOperator(header) {
+		if s.isOperator(header) {
+			next(huma.WithValue(ctx, operatorKey{}, true))
+			return
+		}
+		if open[id] || s.PublicEvents && publicEvents[id] {
 			next(ctx)
 			return
 		}
@@ -92,6 +103,12 @@ func (s *server) authorize(api huma.API) func(huma.Context, func(huma.Context)) 
 		writeProblem(api, ctx, d)
 	}
 }
+
+// operatorKey marks the context of an operator's call.
+type operatorKey struct{}
+
+// asOperator reports whether a call is the operator's.
+func asOperator(ctx context.Context) bool { return ctx.Value(operatorKey{}) != nil }
 
 // isOperator compares hashes, so that time tells nothing of the token.
 func (s *server) isOperator(header string) bool {

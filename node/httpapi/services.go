@@ -28,7 +28,9 @@ type Services struct {
 	Resolver *resolver.Resolver
 	Info     func() Info // what the process itself knows
 	Custody  Custody
-	Doctor   func(ctx context.Context) []Check
+	// PublicEvents opens events and logs to anyone; bodies for named readers stay closed.
+	PublicEvents bool
+	Doctor       func(ctx context.Context) []Check
 	// Backup streams a backup of the running node; nil where none runs.
 	Backup func(ctx context.Context, w io.Writer, updateKeys bool) error
 	// Stopping is closed when the node begins to stop: who waits for a state is answered. Nil: never.

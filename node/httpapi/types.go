@@ -33,7 +33,8 @@ type FedInfo struct {
 type LogInfo struct {
 	Size      uint64 `json:"size" doc:"entries under the signed head"`
 	Waiting   uint64 `json:"waiting" doc:"decisions not yet in the log"`
-	Witnessed int    `json:"witnessed" doc:"organizations whose cosignature covers the newest head"`
+	Witnessed int    `json:"witnessed" doc:"organizations whose cosignature covers the newest entry"`
+	Need      int    `json:"need" doc:"how many the charter in force asks for; 0 without one"`
 }
 
 // Peer is what this node knows of one member.
@@ -258,30 +259,13 @@ type AuditRow struct {
 
 // EventRef names an event in a log.
 type EventRef struct {
-	ID        string   `json:"id"`
-	Org       string   `json:"org"`
-	Index     uint64   `json:"index"`
-	At        string   `json:"at"`
-	Type      string   `json:"type"`
-	Subject   string   `json:"subject,omitempty"`
-	Level     string   `json:"level,omitempty"`
-	Standing  string   `json:"standing,omitempty"`
-	Witnessed []string `json:"witnessed,omitempty" doc:"organizations whose cosignature covers it"`
-	Words     string   `json:"words,omitempty"`
-}
-
-// Events is a page of events.
-type Events struct {
-	Events  []EventRef `json:"events"`
-	Origins []Origin   `json:"origins"`
-	Cursor  string     `json:"cursor,omitempty" doc:"where the next page begins"`
-}
-
-// Origin says up to where a log is held: absence is claimed only up to there.
-type Origin struct {
-	Org   string `json:"org"`
-	Held  uint64 `json:"held"`
-	Known uint64 `json:"known" doc:"highest size for which a signed head was seen"`
+	ID        string     `json:"id"`
+	Org       string     `json:"org"`
+	Index     uint64     `json:"index"`
+	At        string     `json:"at"`
+	Type      string     `json:"type"`
+	Subject   string     `json:"subject,omitempty"`
+	Witnessed *Witnessed `json:"witnessed,omitempty"`
 }
 
 // DisputeFile asks to file a case.

@@ -121,11 +121,7 @@ func (l *Lender) events(ctx context.Context, perm envelope.ID) ([]AuditEvent, er
 			return nil, err
 		}
 		e := f.Event.Body()
-		ev := AuditEvent{ID: f.Event.ID(), Org: e.Org, Index: f.Index, Type: string(e.Type), At: e.At.Time(), Subject: e.Subject}
-		for _, s := range f.Witnessed {
-			ev.Witnessed = append(ev.Witnessed, s.Org)
-		}
-		out = append(out, ev)
+		out = append(out, AuditEvent{ID: f.Event.ID(), Org: e.Org, Index: f.Index, Type: string(e.Type), At: e.At.Time(), Subject: e.Subject})
 	}
 	return out, nil
 }

@@ -139,11 +139,10 @@ type AuditRow struct {
 
 // AuditEvent is one event about the loan, by either side.
 type AuditEvent struct {
-	ID        envelope.ID
-	Org       did.DID
-	Index     uint64
-	Type      string
-	At        time.Time
-	Subject   string
-	Witnessed []did.DID // organizations whose cosignature covers it
+	ID      envelope.ID
+	Org     did.DID
+	Index   uint64
+	Type    string
+	At      time.Time
+	Subject string
 }

@@ -49,8 +49,35 @@ type logState struct {
 	seen   map[did.DID]stair
 }
 
-// OpenEvents reads the heads of all logs in db.
+// OpenEvents reads the heads of all logs in db. ErrIndexes where some of their events are in
+// no index.
 func OpenEvents(ctx context.Context, db DB) (*Events, error) {
+	e, err := openEvents(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	held := uint64(0)
+	for _, s := range e.logs {
+		held += s.head.Size
+	}
+	err = db.View(ctx, func(r Reader) error {
+		n, err := ingested(r)
+		if err == nil && n != held {
+			err = fmt.Errorf("%w: %d of %d are numbered", ErrIndexes, n, held)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// ErrIndexes says that events are missing in the indexes: they were kept by an older version,
+// or the indexes are damaged. Nothing is lost.
+var ErrIndexes error = attestation.NewFault("events are missing in the indexes", "unavailable", "corrupt", "trustnode fsck --rebuild makes them anew")
+
+func openEvents(ctx context.Context, db DB) (*Events, error) {
 	e := &Events{db: db, logs: map[did.DID]*logState{}, wanted: map[did.DID]uint64{}}
 	err := db.View(ctx, func(r Reader) error {
 		if err := e.loadCounts(r); err != nil {

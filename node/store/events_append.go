@@ -76,6 +76,7 @@ type appending struct {
 	s      logState // as it will be
 	leaves []tlog.Hash
 	posts  map[string][]byte // posting prefix to offsets
+	times  times
 	note   noteChange
 	rows   uint64 // before; of the own log alone
 	cov    uint64 // after
@@ -83,7 +84,7 @@ type appending struct {
 }
 
 func (e *Events) plan(s logState, b attestation.Batch, said []attestation.Event, judged Settled) (*appending, error) {
-	a := &appending{b: b, judged: judged, was: s, s: s, posts: map[string][]byte{}}
+	a := &appending{b: b, judged: judged, was: s, s: s, posts: map[string][]byte{}, times: times{}}
 	e.mu.RLock()
 	a.rows, a.cov = e.rows, e.cov
 	e.mu.RUnlock()
@@ -94,7 +95,7 @@ func (e *Events) plan(s logState, b attestation.Batch, said []attestation.Event,
 		if err := edge.Append(h); err != nil {
 			return nil, err
 		}
-		postings(b.Org, said[i], func(dim byte, value string) { a.add(dim, value, uint64(i)) })
+		a.post(uint64(i), said[i])
 	}
 	root, err := edge.Root()
 	if err != nil {
@@ -111,24 +112,25 @@ func (e *Events) plan(s logState, b attestation.Batch, said []attestation.Event,
 	return a, err
 }
 
-// post notes under which values an entry is found.
-func (a *appending) post(offset uint64, en attestation.Entry) {
-	eachPosting(a.b.Org, en, func(dim byte, value string) { a.add(dim, value, offset) })
-}
-
-// eachPosting yields the values under which an entry of a log is found, each once. What
-// has not the form of an event of this log is found by its index alone.
-func eachPosting(org did.DID, en attestation.Entry, yield func(dim byte, value string)) {
-	if c, err := en.Claim(); err == nil {
-		postings(org, c.Body(), yield)
-	}
-}
-
-// postings is eachPosting of an entry that is decoded.
-func postings(org did.DID, ev attestation.Event, yield func(dim byte, value string)) {
-	if ev.Org != org {
+// post notes under which values and times an event is found. What is no event of this log is
+// found by its place alone.
+func (a *appending) post(offset uint64, ev attestation.Event) {
+	if ev.Org != a.b.Org {
 		return
 	}
+	a.times.see(a.b.From+offset, ev.At)
+	eachPosting(ev, func(dim byte, value string) { a.add(dim, value, offset) })
+}
+
+// indexed returns the event of an entry, and false for what has not the form of an event of
+// this log: that is found by its place alone.
+func indexed(org did.DID, en attestation.Entry) (attestation.Event, bool) {
+	_, ev, err := en.Envelope()
+	return ev, err == nil && ev.Org == org
+}
+
+// eachPosting yields the values under which an event is found, each once.
+func eachPosting(ev attestation.Event, yield func(dim byte, value string)) {
 	put := func(dim byte, value string) {
 		if value != "" {
 			yield(dim, value)
@@ -190,6 +192,12 @@ func (a *appending) commitLog(tx Tx) error {
 		if err := tx.Set(indexKey(prefix, a.s.num, a.b.From), offsets); err != nil {
 			return err
 		}
+	}
+	if err := a.times.commit(tx, a.s.num); err != nil {
+		return err
+	}
+	if err := arrived(tx, a.s.num, a.b.From, uint64(len(a.b.Entries))); err != nil {
+		return err
 	}
 	if err := a.note.commit(tx, a.s.num); err != nil {
 		return err
@@ -289,15 +297,7 @@ type nodeReader struct {
 
 // ReadHashes implements tlog.HashReader.
 func (n nodeReader) ReadHashes(at []int64) ([]tlog.Hash, error) {
-	out := make([]tlog.Hash, len(at))
-	for i, x := range at {
-		h, err := readNode(n.g, n.num, x)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = h
-	}
-	return out, nil
+	return readNodes(n.g, n.num, at)
 }
 
 // CheckTail hashes the newest entries of a log, up to two tiles, against their

@@ -20,6 +20,9 @@ import (
 //	wi/<o><size 8><did>    earliest time 8 at which did cosigned size or more
 //	id/<id 16><o>          first index 8 of an event's id
 //	po/<dim 1><hash 8><o><base 8>  offsets from base, uvarints: one per value and append
+//	ic                     number 8 of events ever appended, over all logs
+//	in/<n 8>               o 4, base 8, count 2: the events numbered from n on, as one append brought them
+//	da/<o><level 1><n 8>   earliest 8, latest 8: seconds since 1970 of the events n·256^(level+1) and following
 //	lv/<o>                 size 8 up to which events are judged
 //	st/<o><index 8>        standing 1, level 1, reason; only of what is not valid
 //	mb/<o><index 8>        id 32 of a body that is named and not held
@@ -42,6 +45,9 @@ const (
 	keySeen      = "wi/"
 	keyID        = "id/"
 	keyPosting   = "po/"
+	keyIngested  = "ic"
+	keyIngest    = "in/"
+	keyTimes     = "da/"
 	keyLevel     = "lv/"
 	keyStanding  = "st/"
 	keyWanted    = "mb/"

@@ -1,10 +1,7 @@
 package store
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,47 +9,157 @@ import (
 	"strings"
 
 	"trustnode/attestation"
-	"trustnode/did"
 	"trustnode/did/envelope"
 )
 
-const defaultPage = 100
-
-// place is a position over all logs: organizations in order of their DIDs,
-// then indexes.
-type place struct {
-	org   did.DID
-	index uint64
-}
+const (
+	defaultPage = 100
+	// maxLooked is how many events one page looks at: a query that finds little in much
+	// takes several pages, and no page long.
+	maxLooked = 20_000
+)
 
 // Query implements attestation.Store.
 func (e *Events) Query(ctx context.Context, q attestation.Query) (attestation.Page, error) {
-	after, err := parseCursor(q)
+	p := &pager{ctx: ctx, q: q, window: windowOf(q), limit: q.Limit, logs: e.states()}
+	if q.Limit <= 0 || q.Limit > attestation.MaxPage {
+		p.limit = defaultPage
+	}
+	err := e.db.View(ctx, func(r Reader) (err error) {
+		p.r = r
+		if p.c, err = p.parseCursor(q.Cursor); err != nil {
+			return err
+		}
+		if q.Order == attestation.ByIngest {
+			return p.byIngest()
+		}
+		return p.byLog()
+	})
 	if err != nil {
 		return attestation.Page{}, err
 	}
-	limit := q.Limit
-	if limit <= 0 || limit > attestation.MaxPage {
-		limit = defaultPage
+	return p.page, nil
+}
+
+// pager makes one page.
+type pager struct {
+	ctx    context.Context
+	r      Reader
+	q      attestation.Query
+	window window
+	limit  int
+	logs   []logState // by name
+	c      cursor     // behind what was looked at
+	looked int
+	page   attestation.Page
+}
+
+// byLog goes over the logs as they were at the first page.
+func (p *pager) byLog() error {
+	after, fresh := p.c.place, p.q.Cursor == ""
+	if fresh {
+		p.c.sizes = sizesOf(p.logs)
 	}
-	var page attestation.Page
-	logs := e.states()
-	err = e.db.View(ctx, func(r Reader) error {
-		return candidates(r, logs, q, after, func(s *logState, i uint64) (bool, error) {
-			f, ok, err := s.found(r, q, i)
-			if err != nil || !ok {
-				return err == nil, err
+	for i := range p.logs {
+		s := &p.logs[i]
+		from, to := uint64(0), p.c.size(s.num)
+		if !p.q.Org.IsZero() && s.org != p.q.Org || from == to {
+			continue
+		}
+		if !fresh {
+			switch c := strings.Compare(s.org.String(), after.org.String()); {
+			case c < 0:
+				continue
+			case c == 0:
+				from = after.index + 1
 			}
-			if len(page.Found) == limit {
-				last := page.Found[limit-1]
-				page.Next = formatCursor(q, place{last.Org, last.Index})
-				return false, nil
-			}
-			page.Found = append(page.Found, f)
-			return true, nil
-		})
+		}
+		more, err := s.walk(p.r, p.q, p.window, from, to, func(i uint64) (bool, error) { return p.look(s, i, 0) })
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// byIngest goes over events as they came. It ends at one that is not for readers yet.
+func (p *pager) byIngest() error {
+	byNum := map[uint32]*logState{}
+	for i := range p.logs {
+		byNum[p.logs[i].num] = &p.logs[i]
+	}
+	err := arrivals(p.r, p.c.next, func(a arrival) (bool, error) {
+		s := byNum[a.num]
+		if s == nil {
+			return false, nil // it is being made known
+		}
+		return p.arrival(s, a)
 	})
-	return page, err
+	if err == nil {
+		p.page.Tail, err = p.format(p.c)
+	}
+	return err
+}
+
+// arrival looks at the events of one append.
+func (p *pager) arrival(s *logState, a arrival) (bool, error) {
+	from, end := a.base+(max(p.c.next, a.first)-a.first), min(a.base+a.count, s.head.Size)
+	if !p.q.Accepts(unjudged) {
+		end = min(end, s.judged)
+	}
+	touched := p.q.Org.IsZero() || s.org == p.q.Org
+	for i := from; i < end; {
+		next, meets, err := end, false, error(nil)
+		if touched {
+			next, meets, err = s.block(p.r, p.window, i)
+		}
+		if err != nil {
+			return false, err
+		}
+		if !meets {
+			i = min(next, end)
+			p.c.place, p.c.next = place{s.num, s.org, i - 1}, a.first+(i-a.base)
+			continue
+		}
+		if more, err := p.look(s, i, a.first+(i-a.base)+1); err != nil || !more {
+			return false, err
+		}
+		i++
+	}
+	return end == a.base+a.count, p.ctx.Err()
+}
+
+// look takes an event into the page if it is one that is asked for. False ends the page
+// before it. next is the number after it, in the order of arrival.
+func (p *pager) look(s *logState, i, next uint64) (bool, error) {
+	if p.looked++; p.looked > maxLooked {
+		return false, p.goesOn()
+	}
+	if p.looked%256 == 0 && p.ctx.Err() != nil {
+		return false, p.ctx.Err()
+	}
+	f, ok, err := s.found(p.r, p.q, p.window, i)
+	if err != nil {
+		return false, err
+	}
+	if ok && len(p.page.Found) == p.limit {
+		return false, p.goesOn()
+	}
+	p.c.place, p.c.next = place{s.num, s.org, i}, next
+	if !ok {
+		return true, nil
+	}
+	if p.q.Order == attestation.ByIngest {
+		f.Cursor = p.formatAt(p.c, tagOf(f.Entry))
+	}
+	p.page.Found = append(p.page.Found, f)
+	return true, nil
+}
+
+// goesOn says where the next page begins.
+func (p *pager) goesOn() (err error) {
+	p.page.Next, err = p.format(p.c)
+	return err
 }
 
 // states returns all logs by name. It is taken before a snapshot of the
@@ -66,29 +173,6 @@ func (e *Events) states() []logState {
 	}
 	slices.SortFunc(out, func(a, b logState) int { return strings.Compare(a.org.String(), b.org.String()) })
 	return out
-}
-
-// candidates yields places that may fit q, in order, after one of them.
-func candidates(r Reader, logs []logState, q attestation.Query, after *place, yield func(*logState, uint64) (bool, error)) error {
-	dim, value := narrowest(q)
-	for _, s := range logs {
-		if !q.Org.IsZero() && s.org != q.Org {
-			continue
-		}
-		from := uint64(0)
-		if after != nil {
-			if c := strings.Compare(s.org.String(), after.org.String()); c < 0 {
-				continue
-			} else if c == 0 {
-				from = after.index + 1
-			}
-		}
-		more, err := s.walk(r, dim, value, from, yield)
-		if err != nil || !more {
-			return err
-		}
-	}
-	return nil
 }
 
 // narrowest returns the posting list to walk; dim 0 is every entry.
@@ -109,21 +193,52 @@ func narrowest(q attestation.Query) (dim byte, value string) {
 	return 0, ""
 }
 
-// walk yields the indexes of one log from one on that a posting list names.
-func (s *logState) walk(r Reader, dim byte, value string, from uint64, yield func(*logState, uint64) (bool, error)) (bool, error) {
-	if dim == 0 {
-		for i := from; i < s.head.Size; i++ {
-			if more, err := yield(s, i); err != nil || !more {
-				return false, err
-			}
+// walk yields the indexes in [from, to) of one log that may fit q, in order.
+func (s *logState) walk(r Reader, q attestation.Query, w window, from, to uint64, yield func(uint64) (bool, error)) (bool, error) {
+	dim, value := narrowest(q)
+	return s.spans(r, w, from, to, func(from, to uint64) (bool, error) {
+		switch {
+		case dim != 0:
+			return s.walkPostings(r, logKey(string(postingPrefix(dim, value)), s.num), from, to, yield)
+		case q.Standing > attestation.Valid:
+			return s.walkStandings(r, q.Standing, from, to, yield)
 		}
-		return true, nil
-	}
-	return s.walkPostings(r, logKey(string(postingPrefix(dim, value)), s.num), from, func(i uint64) (bool, error) { return yield(s, i) })
+		return every(from, to, yield)
+	})
 }
 
-// walkPostings yields the indexes from one on that the rows under a prefix name.
-func (s *logState) walkPostings(r Reader, prefix []byte, from uint64, yield func(uint64) (bool, error)) (bool, error) {
+func every(from, to uint64, yield func(uint64) (bool, error)) (bool, error) {
+	for i := from; i < to; i++ {
+		if more, err := yield(i); err != nil || !more {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// walkStandings yields the indexes in [from, to) whose standing is st, which is not Valid.
+func (s *logState) walkStandings(r Reader, st attestation.Standing, from, to uint64, yield func(uint64) (bool, error)) (bool, error) {
+	prefix, more := logKey(keyStanding, s.num), true
+	var after []byte
+	if from > 0 {
+		after = indexKey(keyStanding, s.num, from-1)
+	}
+	var bad error
+	err := r.Scan(prefix, after, func(k, v []byte) bool {
+		i := binary.BigEndian.Uint64(k[len(k)-8:])
+		if i < to && len(v) > 0 && v[0] == byte(st) {
+			more, bad = yield(i)
+		}
+		return i < to && more && bad == nil
+	})
+	if err = errors.Join(err, bad); err != nil || !more || st != unjudged.Standing {
+		return more, err
+	}
+	return every(max(from, s.judged), to, yield)
+}
+
+// walkPostings yields the indexes in [from, to) that the rows under a prefix name.
+func (s *logState) walkPostings(r Reader, prefix []byte, from, to uint64, yield func(uint64) (bool, error)) (bool, error) {
 	more := true
 	var bad error
 	var after []byte
@@ -132,45 +247,66 @@ func (s *logState) walkPostings(r Reader, prefix []byte, from uint64, yield func
 	}
 	err := r.Scan(prefix, after, func(k, v []byte) bool {
 		base := binary.BigEndian.Uint64(k[len(k)-8:])
-		for len(v) > 0 && more && bad == nil {
+		for len(v) > 0 && base < to && more && bad == nil {
 			off, n := binary.Uvarint(v)
 			if n <= 0 {
 				bad = fmt.Errorf("%w: posting", ErrCorrupt)
 				break
 			}
 			v = v[n:]
-			if i := base + off; i >= from && i < s.head.Size {
+			if i := base + off; i >= from && i < to {
 				more, bad = yield(i)
 			}
 		}
-		return more && bad == nil
+		return base < to && more && bad == nil
 	})
 	return more, errors.Join(err, bad)
 }
 
-// found reads one candidate and reports whether it fits q.
-func (s *logState) found(r Reader, q attestation.Query, i uint64) (attestation.Found, bool, error) {
+// at reads one event, whatever became of it.
+func (s *logState) at(r Reader, i uint64) (attestation.Found, error) {
+	f := attestation.Found{Org: s.org, Index: i}
+	var err error
+	if f.Verdict, err = s.verdict(r, i); err != nil {
+		return attestation.Found{}, err
+	}
+	if f.Entry, err = s.entry(r, i); err != nil {
+		return attestation.Found{}, err
+	}
+	return f, nil
+}
+
+func (s *logState) entry(r Reader, i uint64) (attestation.Entry, error) {
+	b, err := r.Get(indexKey(keyEntry, s.num, i))
+	if err != nil {
+		return nil, fmt.Errorf("%w: entry %d: %v", ErrCorrupt, i, err)
+	}
+	return b, nil
+}
+
+// found reads one candidate and reports whether it is one that is asked for.
+func (s *logState) found(r Reader, q attestation.Query, w window, i uint64) (attestation.Found, bool, error) {
 	v, err := s.verdict(r, i)
-	if err != nil || !q.Any && !v.Counts() {
+	if err != nil || !q.Accepts(v) {
 		return attestation.Found{}, false, err
 	}
-	en, err := r.Get(indexKey(keyEntry, s.num, i))
+	en, err := s.entry(r, i)
 	if err != nil {
-		return attestation.Found{}, false, fmt.Errorf("%w: entry %d: %v", ErrCorrupt, i, err)
+		return attestation.Found{}, false, err
 	}
 	f := attestation.Found{Org: s.org, Index: i, Entry: en, Verdict: v}
-	_, ev, err := f.Entry.Envelope()
-	if err != nil {
-		return f, q.Any && everything(q), nil // found only by its place
+	if everything(q) && w == always {
+		return f, true, nil
 	}
-	return f, fits(q, ev), nil
+	ev, ok := indexed(s.org, en)
+	return f, ok && fits(q, w, ev), nil
 }
 
 func everything(q attestation.Query) bool {
 	return q.Type == "" && q.Subject == "" && q.Actor.IsZero() && q.Ref.IsZero()
 }
 
-func fits(q attestation.Query, ev attestation.Event) bool {
+func fits(q attestation.Query, w window, ev attestation.Event) bool {
 	prefix := strings.HasSuffix(string(q.Type), ".")
 	switch {
 	case prefix && !strings.HasPrefix(string(ev.Type), string(q.Type)):
@@ -184,7 +320,7 @@ func fits(q attestation.Query, ev attestation.Event) bool {
 	case !q.Ref.IsZero() && !slices.Contains(ev.Refs, q.Ref):
 		return false
 	}
-	return true
+	return w.holds(ev.At)
 }
 
 // collect returns every event of all logs that one posting list names and keep
@@ -194,12 +330,13 @@ func (e *Events) collect(ctx context.Context, dim byte, value string, keep func(
 	logs := e.states()
 	err := e.db.View(ctx, func(r Reader) error {
 		for _, s := range logs {
-			_, err := s.walk(r, dim, value, 0, func(s *logState, i uint64) (bool, error) {
-				f, ok, err := s.found(r, attestation.Query{Any: true}, i)
-				if err != nil || !ok {
-					return err == nil, err
+			prefix := logKey(string(postingPrefix(dim, value)), s.num)
+			_, err := s.walkPostings(r, prefix, 0, s.head.Size, func(i uint64) (bool, error) {
+				f, err := s.at(r, i)
+				if err != nil {
+					return false, err
 				}
-				if _, ev, err := f.Entry.Envelope(); err == nil && keep(ev) {
+				if ev, ok := indexed(s.org, f.Entry); ok && keep(ev) {
 					out = append(out, f)
 				}
 				return len(out) < attestation.MaxPage, nil
@@ -226,7 +363,7 @@ func (e *Events) Find(ctx context.Context, id envelope.ID) ([]attestation.Found,
 			if b == nil || binary.BigEndian.Uint64(b) >= s.head.Size {
 				continue
 			}
-			f, _, err := s.found(r, attestation.Query{Any: true}, binary.BigEndian.Uint64(b))
+			f, err := s.at(r, binary.BigEndian.Uint64(b))
 			if err != nil {
 				return err
 			}
@@ -246,33 +383,4 @@ func rank(f attestation.Found) int {
 		return 1
 	}
 	return 0
-}
-
-func filterHash(q attestation.Query) []byte {
-	text := fmt.Sprintf("%s\n%s\n%s\n%s\n%s\n%t", q.Org, q.Type, q.Subject, q.Actor, q.Ref, q.Any)
-	sum := sha256.Sum256([]byte(text))
-	return sum[:8]
-}
-
-const cursorVersion = 1
-
-func formatCursor(q attestation.Query, p place) string {
-	b := append([]byte{cursorVersion}, filterHash(q)...)
-	b = append(append(b, u64(p.index)...), p.org.String()...)
-	return base64.RawURLEncoding.EncodeToString(b)
-}
-
-func parseCursor(q attestation.Query) (*place, error) {
-	if q.Cursor == "" {
-		return nil, nil
-	}
-	b, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
-	if err != nil || len(b) < 17 || b[0] != cursorVersion || !bytes.Equal(b[1:9], filterHash(q)) {
-		return nil, attestation.ErrCursor
-	}
-	d, err := did.Parse(string(b[17:]))
-	if err != nil {
-		return nil, attestation.ErrCursor
-	}
-	return &place{d, binary.BigEndian.Uint64(b[9:])}, nil
 }

@@ -129,9 +129,12 @@ func (e *Events) Verdict(ctx context.Context, d did.DID, index uint64) (attestat
 	return v, err
 }
 
+// unjudged is the verdict on what nobody has judged yet.
+var unjudged = attestation.Verdict{Level: attestation.Logged, Standing: attestation.Pending}
+
 func (s *logState) verdict(g getter, index uint64) (attestation.Verdict, error) {
 	if index >= s.judged {
-		return attestation.Verdict{Level: attestation.Logged, Standing: attestation.Pending}, nil
+		return unjudged, nil
 	}
 	b, err := getOr(g, indexKey(keyStanding, s.num, index), nil)
 	if err != nil {

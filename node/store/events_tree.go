@@ -71,6 +71,37 @@ func fold(row []byte) tlog.Hash {
 	return tlog.NodeHash(fold(row[:half]), fold(row[half:]))
 }
 
+// readNodes returns hashes of the tree of log o. Those of one proof lie in few tiles, each of
+// which is read once.
+func readNodes(g getter, o uint32, at []int64) ([]tlog.Hash, error) {
+	out, tiles := make([]tlog.Hash, len(at)), tileCache{g: g, tiles: map[string][]byte{}}
+	for i, x := range at {
+		h, err := readNode(tiles, o, x)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = h
+	}
+	return out, nil
+}
+
+// tileCache keeps what was read through it.
+type tileCache struct {
+	g     getter
+	tiles map[string][]byte
+}
+
+func (c tileCache) Get(key []byte) ([]byte, error) {
+	if b, ok := c.tiles[string(key)]; ok {
+		return b, nil
+	}
+	b, err := c.g.Get(key)
+	if err == nil {
+		c.tiles[string(key)] = b
+	}
+	return b, err
+}
+
 // readNode returns one hash of the tree of log o.
 func readNode(g getter, o uint32, index int64) (tlog.Hash, error) {
 	level, n := tlog.SplitStoredHashIndex(index)
@@ -95,20 +126,10 @@ type treeReader struct {
 }
 
 // ReadHashes implements tlog.HashReader.
-func (t treeReader) ReadHashes(at []int64) ([]tlog.Hash, error) {
-	out := make([]tlog.Hash, len(at))
-	err := t.db.View(context.Background(), func(r Reader) error {
-		for i, x := range at {
-			h, err := readNode(r, t.num, x)
-			if err != nil {
-				return err
-			}
-			out[i] = h
-		}
-		return nil
+func (t treeReader) ReadHashes(at []int64) (out []tlog.Hash, err error) {
+	err = t.db.View(context.Background(), func(r Reader) (err error) {
+		out, err = readNodes(r, t.num, at)
+		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	return out, err
 }

@@ -50,7 +50,7 @@ type Inspected struct {
 
 // InspectAudit verifies an audit database from its bytes: each entry's leaf hash against
 // the tiles, tiles and edge against each other and the root, every kept note against the
-// root of its size; ids, postings and cosignature times against entries and notes; bodies
+// root of its size; ids, postings, times, the order of arrival and cosignature times against entries and notes; bodies
 // by hash; rows against their ids, keys and audit.rows. It checks no signature and knows
 // no pin. Memory is bounded whatever the size: a fingerprint for each 256 entries.
 // An error is one of reading; what is wrong with what was read is told to in.Found.
@@ -86,6 +86,7 @@ type inspectedLog struct {
 	name   string
 	leaves uint64 // entries found, from 0 without a hole
 	index  prints // what entries say of ids and postings, less what the indexes say
+	seen   times  // what entries say of the times of blocks
 }
 
 func (c *inspector) all() error {
@@ -93,13 +94,13 @@ func (c *inspector) all() error {
 		return err
 	}
 	for _, l := range c.inOrder() {
-		for _, step := range []func(*inspectedLog) error{c.entries, c.tiles, c.notes, c.verdicts} {
+		for _, step := range []func(*inspectedLog) error{c.entries, c.times, c.tiles, c.notes, c.verdicts} {
 			if err := step(l); err != nil {
 				return err
 			}
 		}
 	}
-	for _, step := range []func() error{c.strays, c.indexes, c.bodies, c.rows} {
+	for _, step := range []func() error{c.strays, c.indexes, c.arrivals, c.bodies, c.rows} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -173,7 +174,7 @@ func (c *inspector) readLogs() error {
 			c.found(name, -1, "its number %d is that of %s too", num, c.logs[num].name)
 			return nil
 		}
-		c.logs[num] = &inspectedLog{logState: logState{org: d, num: num}, name: name}
+		c.logs[num] = &inspectedLog{logState: logState{org: d, num: num}, name: name, seen: times{}}
 		return nil
 	})
 	if err != nil {
@@ -253,7 +254,7 @@ func (c *inspector) strays() error {
 		}
 	}
 	// Prefixes with many rows: one seek past each log that is known.
-	for _, prefix := range []string{keyEntry, keyTile, keyNote, keySeen, keyStanding, keyWanted, keyEvidence, keyFork} {
+	for _, prefix := range []string{keyEntry, keyTile, keyNote, keySeen, keyStanding, keyWanted, keyEvidence, keyFork, keyTimes} {
 		if err := c.strayUnder(prefix); err != nil {
 			return err
 		}

@@ -64,6 +64,7 @@ func bulk(b *testing.B, db store.DB, entries int) (list []attestation.Entry) {
 			batch.Entries = append(batch.Entries, f.entry(org, i, func(ev *attestation.Event) {
 				ev.Type, ev.Subject = "loan.taken", envelope.IDOf(fmt.Append(nil, i/3)).String()
 				ev.Refs, ev.Actor = []envelope.ID{envelope.IDOf(fmt.Append(nil, i/3))}, did.MustParse("did:web:acme.example:agents:a")
+				ev.At = ev.At.Add(time.Duration(i) * time.Second)
 				ev.Data = envelope.Raw(fmt.Sprintf(`{"pad":"%0200d"}`, i))
 			}))
 		}

@@ -26,20 +26,19 @@ func (p *print) add(item []byte) {
 	p[1] += maphash.Bytes(printSeeds[1], item)
 }
 
-// entry adds what the indexes must say of an entry, and returns the body it names.
-func (p *print) entry(l *inspectedLog, i uint64, en attestation.Entry) (body envelope.ID) {
+// entry adds what the indexes must say of an entry, and returns the event it is, if it is
+// one of the log.
+func (p *print) entry(l *inspectedLog, i uint64, en attestation.Entry) (attestation.Event, bool) {
 	if en.Check() != nil {
-		return body // named as one that does not hash
+		return attestation.Event{}, false // named as one that does not hash
 	}
 	var buf [64]byte
 	p.add(idItem(buf[:0], en.ID(), l.num, i))
-	eachPosting(l.org, en, func(dim byte, value string) {
-		p.add(postItem(buf[:0], postingPrefix(dim, value), l.num, i))
-		if dim == dimBody {
-			body, _ = envelope.ParseID(value)
-		}
-	})
-	return body
+	ev, ok := indexed(l.org, en)
+	if ok {
+		eachPosting(ev, func(dim byte, value string) { p.add(postItem(buf[:0], postingPrefix(dim, value), l.num, i)) })
+	}
+	return ev, ok
 }
 
 func idItem(b []byte, id envelope.ID, o uint32, i uint64) []byte {
@@ -199,7 +198,11 @@ func (c *inspector) hasID(l *inspectedLog, i uint64, en attestation.Entry) (repe
 
 // missing counts the postings of an entry that are not there.
 func (c *inspector) missing(l *inspectedLog, i uint64, en attestation.Entry) (n int, err error) {
-	eachPosting(l.org, en, func(dim byte, value string) {
+	ev, ok := indexed(l.org, en)
+	if !ok {
+		return 0, nil
+	}
+	eachPosting(ev, func(dim byte, value string) {
 		ok := false
 		if err == nil {
 			ok, err = c.hasPost(l, logKey(string(postingPrefix(dim, value)), l.num), i)
@@ -212,7 +215,7 @@ func (c *inspector) missing(l *inspectedLog, i uint64, en attestation.Entry) (n 
 }
 
 func (c *inspector) hasPost(l *inspectedLog, prefix []byte, i uint64) (ok bool, err error) {
-	_, err = l.walkPostings(c.r, prefix, i, func(at uint64) (bool, error) {
+	_, err = l.walkPostings(c.r, prefix, i, l.head.Size, func(at uint64) (bool, error) {
 		ok = ok || at == i
 		return at < i, nil
 	})
@@ -245,8 +248,8 @@ func (c *inspector) rowsOfDamaged() error {
 		}
 		en, err := c.entry(l, i)
 		has := false
-		if en != nil {
-			eachPosting(l.org, en, func(dim byte, value string) { has = has || bytes.Equal(postingPrefix(dim, value), prefix) })
+		if ev, ok := indexed(l.org, en); ok {
+			eachPosting(ev, func(dim byte, value string) { has = has || bytes.Equal(postingPrefix(dim, value), prefix) })
 		}
 		if err == nil && !has {
 			c.found(l.name, int64(i), "the index row %x names it, and it has not that value", prefix[len(keyPosting):])

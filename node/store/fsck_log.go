@@ -26,6 +26,7 @@ type block struct {
 	entries []attestation.Entry
 	leaves  []tlog.Hash
 	print   print
+	times   period
 	bodies  []named
 }
 
@@ -101,6 +102,7 @@ func (p *logPass) flush() error {
 			return err
 		}
 		p.l.index.put(b.first, b.print)
+		p.l.seen.put(b.first, b.times)
 		if err := p.c.named(p.l, b.bodies); err != nil {
 			return err
 		}
@@ -122,14 +124,19 @@ func addTo(blocks []*block, i uint64, en attestation.Entry) []*block {
 
 // hash computes leaves and fingerprint.
 func (b *block) hash(l *inspectedLog) {
-	b.leaves = make([]tlog.Hash, len(b.entries))
+	b.leaves, b.times = make([]tlog.Hash, len(b.entries)), never
 	for i, en := range b.entries {
 		if en == nil {
 			continue
 		}
 		b.leaves[i] = en.Hash()
-		if id := b.print.entry(l, b.first+uint64(i), en); !id.IsZero() {
-			b.bodies = append(b.bodies, named{b.first + uint64(i), id})
+		ev, ok := b.print.entry(l, b.first+uint64(i), en)
+		if !ok {
+			continue
+		}
+		b.times = b.times.with(period{ev.At.Unix(), ev.At.Unix()})
+		if !ev.Body.IsZero() {
+			b.bodies = append(b.bodies, named{b.first + uint64(i), ev.Body})
 		}
 	}
 }

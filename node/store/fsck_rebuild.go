@@ -13,18 +13,22 @@ import (
 // rebuildKeys is how many keys one update of a rebuild deletes.
 const rebuildKeys = 8192
 
-// Rebuild makes the derived indexes of an audit database anew: ids and postings from the
-// entries, ids and keys of rows from the rows. Entries, tiles, notes and rows stay as they
+// Rebuild makes the derived indexes of an audit database anew: ids, postings and times from
+// the entries, ids and keys of rows from the rows. What of the order of arrival is damaged is
+// numbered anew, for no bytes say it. Entries, tiles, notes and rows stay as they
 // are. A rebuild that was cut short is carried out by the next. What has no frame of an
 // entry or does not read is told and left out.
 func Rebuild(ctx context.Context, db DB, in Inspection) error {
-	for _, prefix := range []string{keyID, keyPosting, keyRowID, keyRowKey} {
+	for _, prefix := range []string{keyID, keyPosting, keyTimes, keyRowID, keyRowKey} {
 		if err := clearPrefix(ctx, db, prefix); err != nil {
 			return err
 		}
 	}
-	e, err := OpenEvents(ctx, db)
+	e, err := openEvents(ctx, db)
 	if err != nil {
+		return err
+	}
+	if err := renumber(ctx, db, e.states()); err != nil {
 		return err
 	}
 	b := &rebuilder{ctx: ctx, db: db, in: in}
@@ -82,9 +86,10 @@ type rebuilder struct {
 
 // entries indexes entries [from, to) of a log as one append of them would.
 func (b *rebuilder) entries(s *logState, from, to uint64) error {
-	a := &appending{b: attestation.Batch{Org: s.org, From: from}, posts: map[string][]byte{}}
+	a := &appending{b: attestation.Batch{Org: s.org, From: from}, posts: map[string][]byte{}, times: times{}}
 	err := b.db.Update(b.ctx, func(tx Tx) error {
 		clear(a.posts)
+		clear(a.times)
 		for i := from; i < to; i++ {
 			en, err := getOr(tx, indexKey(keyEntry, s.num, i), nil)
 			if err != nil {
@@ -96,14 +101,16 @@ func (b *rebuilder) entries(s *logState, from, to uint64) error {
 			if err := setOnce(tx, idKey(attestation.Entry(en).ID(), s.num), u64(i)); err != nil {
 				return err
 			}
-			a.post(i-from, en)
+			if ev, ok := indexed(s.org, en); ok {
+				a.post(i-from, ev)
+			}
 		}
 		for prefix, offsets := range a.posts {
 			if err := tx.Set(indexKey(prefix, s.num, from), offsets); err != nil {
 				return err
 			}
 		}
-		return nil
+		return a.times.commit(tx, s.num)
 	})
 	if b.done += to - from; b.in.Progress != nil {
 		b.in.Progress(b.done, b.total)

@@ -296,7 +296,7 @@ func TestRebuildEqualsTheLiveIndexes(t *testing.T) {
 	keys, values := pairs(t, db)
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, k := range keys {
-		if p := k[:min(3, len(k))]; p != "id/" && p != "po/" && p != "ri/" && p != "rp/" {
+		if p := k[:min(3, len(k))]; p != "id/" && p != "po/" && p != "da/" && p != "in/" && p != "ri/" && p != "rp/" {
 			continue
 		}
 		switch rng.IntN(4) {
