@@ -126,7 +126,7 @@ func (r *Recorder) gap(ctx context.Context, from, to uint64) error {
 		return fmt.Errorf("%w: the own log is empty and %d items are lost", ErrUnconfirmed, to-from+1)
 	}
 	p := newPlan(r, r.ownSize(ctx))
-	made, err := r.made(r.seq.lastAt, r.seq.lastKid, "log.gap", attestation.LogGap{Cause: "outbox", From: from, To: to}, envelope.ID{})
+	made, err := r.made(r.seq.lastAt, r.seq.lastKid, "log.gap", attestation.LogGap{Cause: attestation.GapOutbox, From: from, To: to}, envelope.ID{})
 	if err != nil {
 		return err
 	}
