@@ -32,6 +32,9 @@ func (e *Events) Append(ctx context.Context, b attestation.Batch) error {
 		return err
 	}
 	a.fresh = !known
+	if a.unwanted, err = e.wantedFor(ctx, b.Erased); err != nil {
+		return err
+	}
 	if err := e.db.Update(ctx, func(tx Tx) error { return a.commit(tx) }); err != nil {
 		return err
 	}
@@ -68,6 +71,8 @@ type appending struct {
 	rows   uint64 // before
 	cov    uint64 // after
 	fresh  bool
+
+	unwanted [][]byte // keys of wishes for bodies that the batch erases
 }
 
 func (e *Events) plan(s logState, b attestation.Batch) (*appending, error) {
@@ -91,6 +96,9 @@ func (e *Events) plan(s logState, b attestation.Batch) (*appending, error) {
 	a.s.edge, a.s.head = edge, attestation.Head{Size: edge.End(), Root: root}
 	for _, c := range b.Covers {
 		a.cov = c.First + c.Size - 1
+	}
+	if b.Lost != nil {
+		a.cov = b.Lost.First + b.Lost.Size - 1
 	}
 	if b.Note != nil {
 		a.note, err = a.s.noteChange(b.Note, b.Seen)
@@ -212,7 +220,7 @@ func (e *Events) adopt(a *appending) {
 	defer e.mu.Unlock()
 	a.note.adopt(&a.s)
 	e.logs[a.s.org] = &a.s
-	e.mark, e.rows, e.cov = a.mark, a.rows+uint64(len(a.b.Rows)), a.cov
+	e.mark, e.rows, e.cov = a.mark, a.rowsAfter(), a.cov
 }
 
 // ReadBack reads size, edge and tiles of a log from the database, computes the

@@ -73,8 +73,7 @@ func (j Judgement) commit(tx Tx, o uint32) error {
 	if err := tx.Delete(k); err != nil || j.Body.IsZero() {
 		return err
 	}
-	held, err := getOr(tx, bodyKey(j.Body), nil)
-	if err != nil || held != nil {
+	if needless, err := heldOrErased(tx, j.Body); err != nil || needless {
 		return err
 	}
 	sum := j.Body.Sum()
@@ -218,7 +217,7 @@ func (e *Events) Naming(ctx context.Context, body envelope.ID) ([]attestation.Fo
 }
 
 // PutBody keeps a body that an event held here names; attestation.ErrNotFound
-// when none does.
+// when none does, attestation.ErrErased for one that was erased.
 func (e *Events) PutBody(ctx context.Context, body []byte) (envelope.ID, error) {
 	id := envelope.IDOf(body)
 	by, err := e.Naming(ctx, id)
@@ -231,6 +230,9 @@ func (e *Events) PutBody(ctx context.Context, body []byte) (envelope.ID, error) 
 	e.write.Lock()
 	defer e.write.Unlock()
 	err = e.db.Update(ctx, func(tx Tx) error {
+		if gone, err := erasedBody(tx, id); err != nil || gone {
+			return errors.Join(err, erasedErr(id, gone))
+		}
 		for _, f := range by {
 			s, _ := e.state(f.Org)
 			if err := tx.Delete(indexKey(keyWanted, s.num, f.Index)); err != nil {
