@@ -142,6 +142,7 @@ type sequencer struct {
 	lastAsk  time.Time
 	firstRow time.Time // when a row was first seen waiting in the outbox
 	dropped  uint64    // outbox numbers up to here are deleted
+	purge    bool      // something was erased: drained items may still have its bytes
 	polled   time.Time // since when a drafted item is not committed
 	from     uint64    // outbox number before the first of read
 	read     []item    // committed items that wait, as far as they were read

@@ -209,6 +209,18 @@ func (e *Events) CoverOf(ctx context.Context, n uint64) (attestation.Cover, erro
 	return c, err
 }
 
+// Binding is CoverOf, and the log.gap that names a row which no audit.rows ever covers.
+func (e *Events) Binding(ctx context.Context, n uint64) (c attestation.Cover, err error) {
+	err = e.db.View(ctx, func(r Reader) (err error) {
+		c, _, err = coverOf(r, n)
+		return err
+	})
+	if err == nil && c.Size == 0 {
+		return c, fmt.Errorf("row %d is not in the log: %w", n, attestation.ErrNotFound)
+	}
+	return c, err
+}
+
 // coverOf returns the cover of a row number, the zero one while there is none.
 func coverOf(r Reader, n uint64) (c attestation.Cover, lost bool, err error) {
 	var bad error
