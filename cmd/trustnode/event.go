@@ -39,6 +39,7 @@ func eventCommand(s *streams) *cli.Command {
 			}},
 		eventProve(s),
 		eventExport(s),
+		eventErase(s),
 	}}
 }
 

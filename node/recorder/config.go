@@ -95,7 +95,7 @@ var (
 	// ErrUnconfirmed says that the own log is behind its pins.
 	ErrUnconfirmed error = attestation.NewFault("the own log is behind its pins", "refused", "recovering", "nothing is signed until a peer has brought what is missing")
 	// ErrNoSpace says that the disk is nearly full: new work is refused.
-	ErrNoSpace error = attestation.NewFault("the disk is nearly full", "unavailable", "no_space", "free space: new work is taken again by itself; ends of loans and rotations are taken all the time")
+	ErrNoSpace error = attestation.NewFault("the disk is nearly full", "unavailable", "no_space", "free space or delete DIR/ballast; appends resume by themselves, and ends of loans, rotations and erasures are taken all the time")
 	// ErrNoHead says that no signed head covers an event yet.
 	ErrNoHead error = attestation.NewFault("no signed head covers it yet", "unavailable", "head", "")
 )
