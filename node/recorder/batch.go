@@ -63,7 +63,7 @@ func (r *Recorder) append(ctx context.Context, items []item, asked uint64) error
 		}
 		took++
 	}
-	if took == len(items) {
+	if took == len(items) || p.fullCover() {
 		if err := p.coverIfDue(ctx, asked); err != nil {
 			return err
 		}
@@ -179,12 +179,15 @@ func (p *plan) cover(ctx context.Context, at envelope.Time) error {
 	return nil
 }
 
+// fullCover reports whether the rows of one more batch might be more than an audit.rows covers.
+func (p *plan) fullCover() bool { return uint64(len(p.waiting)+attestation.MaxRows) > p.r.maxCover }
+
 // coverIfDue puts an audit.rows at the end when it was asked for or waited for
 // long enough.
 func (p *plan) coverIfDue(ctx context.Context, asked uint64) error {
 	s := &p.r.seq
 	now := p.r.cfg.Now()
-	due := len(s.waiting) > 0 && now.Sub(s.since) >= coverAfter
+	due := len(s.waiting) > 0 && now.Sub(s.since) >= coverAfter || p.fullCover()
 	if p.r.unserved(asked) && (len(p.waiting) == 0 || now.Sub(s.lastAsk) >= askEvery) {
 		due = true
 		p.asked = asked

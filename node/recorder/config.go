@@ -128,6 +128,8 @@ type Recorder struct {
 	turns sync.Mutex // held through a turn of Run, and by Resume
 	seq   sequencer  // guarded by turns
 
+	maxCover uint64 // rows of one audit.rows at most; tests make it small
+
 	// testingOnlyStep is called after each step of the sequencer; an error
 	// stops Run there.
 	testingOnlyStep func(step string) error
@@ -164,8 +166,8 @@ func New(ctx context.Context, cfg Config) (*Recorder, error) {
 	r := &Recorder{
 		cfg: cfg, wake: make(chan struct{}, 1), state: Open, pulse: make(chan struct{}),
 		keys: map[did.DID]history.Keys{}, cosigns: map[did.DID]uint64{}, forked: map[did.DID]bool{},
-		opened: newOpenedCache(),
-		seq:    sequencer{signers: map[string]envelope.Signer{}},
+		opened: newOpenedCache(), maxCover: maxCover,
+		seq: sequencer{signers: map[string]envelope.Signer{}},
 	}
 	if err := r.begin(ctx); err != nil {
 		return nil, err
