@@ -197,3 +197,28 @@ func TestAnAuditRowsCoversSoMany(t *testing.T) {
 		}
 	})
 }
+
+// TestAResumedLogThatLostNothingHasNoGap: recovering alone loses no rows.
+func TestAResumedLogThatLostNothingHasNoGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newParty("acme", 0x11)
+		n := running(t, p, knows(p))
+		for i := range 3 {
+			n.row(t, i)
+			flush(t, n)
+		}
+		n.row(t, 9)
+		time.Sleep(2 * time.Second) // it waits to be covered
+		n.Pause("asked to")
+		if err := n.Resume(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		flush(t, n)
+		for i, en := range n.entries(t, p.did) {
+			if _, ev, _ := en.Envelope(); ev.Type == "log.gap" {
+				t.Errorf("a gap at %d", i)
+			}
+		}
+		n.sound(t)
+	})
+}
