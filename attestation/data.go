@@ -94,11 +94,30 @@ type LogOpened struct {
 	DidVersion string `json:"did_version"`
 }
 
-// LogGap names what is lost for good.
+// The causes of a LogGap, append-only.
+const (
+	GapOutbox = "outbox" // items of the outbox, by number
+	GapRows   = "rows"   // audit rows, by number: their bytes or their audit.rows are lost
+)
+
+// LogGap names what is lost for good: From to To, both of them lost.
 type LogGap struct {
 	Cause string `json:"cause"`
 	From  uint64 `json:"from"`
 	To    uint64 `json:"to"`
+}
+
+// The causes of a LogErased, append-only. Another one is kept and moves nothing.
+const (
+	ErasedBody = "body" // the private body of the event at Index
+	ErasedRow  = "row"  // one of the rows under the audit.rows at Index
+)
+
+// LogErased says that the origin has erased something private: entries, leaves and
+// proofs stay as they are.
+type LogErased struct {
+	Cause string `json:"cause"`
+	Index uint64 `json:"index"` // of an event of the same log, below this one
 }
 
 // ForkProven names two signed things that exclude each other.
@@ -186,6 +205,15 @@ type LoanEndSeen struct {
 }
 
 func (d *LoanEndSeen) check(e Event) error { return samePermission(e, d.Permission, false) }
+
+// LoanDeleted is the borrower's word that it deleted what it got under a loan.
+type LoanDeleted struct {
+	DeletedAt  envelope.Time `json:"deleted_at"`
+	Permission envelope.ID   `json:"permission"`
+	Verified   bool          `json:"verified"` // the end was, by a signed answer, not by its own clock
+}
+
+func (d *LoanDeleted) check(e Event) error { return samePermission(e, d.Permission, false) }
 
 // Facts are the numbers of one claim of a case, computed from the evidence.
 type Facts struct {

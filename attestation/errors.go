@@ -33,6 +33,8 @@ var (
 	// ErrBacklog says that the log does not take what is decided: new work
 	// is refused until it does.
 	ErrBacklog error = NewFault("the log does not drain", "unavailable", "drain", "the audit database does not accept writes: look at the disk, then trustnode status")
+	// ErrErased says that a body was erased by whose it is: it is not taken again.
+	ErrErased error = NewFault("erased", "not_found", "erased", "its event and its proof are still here")
 	// ErrCursor says that a cursor is not one of the query it came with.
 	ErrCursor error = NewFault("cursor is of another query", "invalid", "cursor", "start again without --cursor")
 	// ErrCursorAhead says that a cursor stands above what is held: it was given before

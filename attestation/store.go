@@ -31,6 +31,14 @@ type Cover struct {
 	Size  uint64 // number of rows
 }
 
+// Erasure is what a log.erased takes away: a body with the index of the event
+// that names it, or a row by its number.
+type Erasure struct {
+	Body  envelope.ID // zero where it is a row
+	Index uint64      // of the event whose body it is
+	Row   uint64      // from 1; 0 where it is a body
+}
+
 // Batch is what one append adds to one log: all of it or nothing.
 type Batch struct {
 	Org     did.DID
@@ -44,6 +52,8 @@ type Batch struct {
 	Rows   []Row    // numbered on from the last row
 	Bodies [][]byte // bodies made with the entries
 	Covers []Cover
+	Lost   *Cover    // rows that no audit.rows will cover: Index is of the log.gap that says so; with no Rows beside
+	Erased []Erasure // what log.erased of this batch name, rows of the batch included
 }
 
 // Order is the order of a query's answer. The zero value is ByLog.

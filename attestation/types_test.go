@@ -132,6 +132,43 @@ func TestKnownTypesKeepTheirRule(t *testing.T) {
 	}
 }
 
+func TestWhatIsErasedOrDeletedKeepsItsRule(t *testing.T) {
+	perm := envelope.IDOf([]byte("permission"))
+	deleted := good(t)
+	deleted.Type, deleted.Subject = "loan.deleted", perm.String()
+	deleted.Data = envelope.Raw(`{"deleted_at":"2026-12-31T00:00:00Z","permission":"` + perm.String() + `","verified":true}`)
+	erased := good(t)
+	erased.Type, erased.Subject, erased.Refs, erased.Data = "log.erased", "", []envelope.ID{}, envelope.Raw(`{"cause":"body","index":812}`)
+	for _, e := range []Event{deleted, erased} {
+		if err := CheckKnown(e); err != nil {
+			t.Errorf("%s: %v", e.Type, err)
+		}
+	}
+	cases := map[string]func() Event{
+		"deleted under another permission": func() Event { e := deleted; e.Subject = envelope.IDOf([]byte("other")).String(); return e },
+		"deleted under no loan.issued":     func() Event { e := deleted; e.Refs = nil; return e },
+		"deleted at no time": func() Event {
+			e := deleted
+			e.Data = envelope.Raw(`{"permission":"` + perm.String() + `","verified":true}`)
+			return e
+		},
+		"erased with a subject":         func() Event { e := erased; e.Subject = perm.String(); return e },
+		"erased with a ref":             func() Event { e := erased; e.Refs = []envelope.ID{perm}; return e },
+		"erased at no index":            func() Event { e := erased; e.Data = envelope.Raw(`{"cause":"body"}`); return e },
+		"erased at an index below zero": func() Event { e := erased; e.Data = envelope.Raw(`{"cause":"body","index":-1}`); return e },
+	}
+	for name, e := range cases {
+		t.Run(name, func(t *testing.T) {
+			if CheckKnown(e()) == nil {
+				t.Error("accepted")
+			}
+		})
+	}
+	if r, _ := RuleOf("log.erased"); !r.Has(Sequencer) {
+		t.Error("log.erased can be drafted")
+	}
+}
+
 func TestSentinelsKnowTheirCode(t *testing.T) {
 	var told interface{ FaultCode() string }
 	if err := fmt.Errorf("%w: 100000 items wait", ErrBacklog); !errors.As(err, &told) || told.FaultCode() != "unavailable" || !errors.Is(err, ErrBacklog) {

@@ -77,6 +77,18 @@ func (d *LogGap) words(Event) string {
 	return fmt.Sprintf("%s %d to %d lost for good", cut(d.Cause), d.From, d.To)
 }
 
+func (d *LogErased) words(Event) string {
+	return fmt.Sprintf("a private %s of event %d is erased, its proofs stay", cut(d.Cause), d.Index)
+}
+
+func (d *LoanDeleted) words(Event) string {
+	how := "by its own clock"
+	if d.Verified {
+		how = "the end proven"
+	}
+	return fmt.Sprintf("what came under loan %s deleted at %s, %s", short(d.Permission.String()), d.DeletedAt, how)
+}
+
 func (d *ForkProven) words(Event) string {
 	return fmt.Sprintf("proof of two that exclude each other (%s): %s, %s", cut(d.Kind), short(d.A.String()), short(d.B.String()))
 }

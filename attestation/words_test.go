@@ -73,6 +73,7 @@ func TestWords(t *testing.T) {
 		{"loan.revoked", "", `{"cause":"operator","target":"did:web:b.example:agents:a","target_kind":"borrower"}`, "all loans of b.example:agents:a revoked: operator"},
 		{"loan.ended", "", `{"cause":"expired","target":"zQmdUqbkEpxZ4vG1d6WerUMHNoFokip3gY9YEGtk2RhsEMn","target_kind":"permission"}`, "loan zQmdUqbk… over: expired"},
 		{"dispute.filed", "zQmdUqbkEpxZ4vG1d6WerUMHNoFokip3gY9YEGtk2RhsEMn", `{}`, "case zQmdUqbk… filed"},
+		{"log.erased", "", `{"cause":"row","index":7}`, "a private row of event 7 is erased, its proofs stay"},
 		{"log.gap", "", `{"cause":"outbox","from":5,"to":9}`, "outbox 5 to 9 lost for good"},
 		{"weather.changed", "", `{}`, "of a type not known here"},
 	} {

@@ -100,9 +100,11 @@ type Filter struct {
 // Reader is how rows are read: the audit surface has it, deciding code has not.
 type Reader interface {
 	// Rows yields the rows of f with their numbers until yield returns an
-	// error, which is returned.
+	// error, which is returned. A row that is its hash alone has nothing to
+	// be found by and nothing to show: it is left out.
 	Rows(ctx context.Context, f Filter, yield func(n uint64, r Row) error) error
 	// Prove returns the proof of one row, or attestation.ErrNotFound for a
-	// row not held or not yet in the log.
+	// row not held or not yet in the log, of which *Gone is for one that is
+	// its hash alone.
 	Prove(ctx context.Context, row envelope.ID) (RowProof, error)
 }

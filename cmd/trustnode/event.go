@@ -21,6 +21,7 @@ func eventCommand(s *streams) *cli.Command {
 			Action:      func(c *cli.Context) error { return eventWatch(c, s) }},
 		eventProve(s),
 		eventExport(s),
+		eventErase(s),
 	}}
 }
 

@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	binDir = dir
+	os.Setenv("TRUSTNODE_BALLAST_MIB", "0") // the nodes of tests hold no room
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
@@ -127,7 +128,7 @@ func (f *folk) tail() {
 func (f *folk) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(f.bin, args...)
 	cmd.Dir = f.dir
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.dir, "TRUSTNODE_PASSPHRASE=" + testPassphrase}, f.env...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.dir, "TRUSTNODE_PASSPHRASE=" + testPassphrase, "TRUSTNODE_BALLAST_MIB=0"}, f.env...)
 	return cmd
 }
 

@@ -25,6 +25,7 @@ func initCommand(s *streams) *cli.Command {
 			&cli.StringFlag{Name: "contact", Usage: "where people reach you, e.g. mailto:trust@acme.example"},
 			&cli.StringFlag{Name: "http", Usage: "listen address of the HTTP server", Value: config.DefaultHTTP},
 			&cli.StringSliceFlag{Name: "p2p", Usage: "libp2p listen address, may be repeated"},
+			&cli.UintFlag{Name: "ballast-mib", Usage: "MiB of DIR/ballast, which holds room to be freed when the disk is full; 0 keeps none", Value: config.DefaultBallast >> 20, EnvVars: []string{"TRUSTNODE_BALLAST_MIB"}},
 			&cli.StringFlag{Name: "update-keys", Usage: "directory for the key of the next DID entry, best on a removable medium"},
 		},
 		Action: func(c *cli.Context) error {
@@ -42,7 +43,7 @@ func initCommand(s *streams) *cli.Command {
 			}
 			defer clear(update)
 			r, err := daemon.Init(c.Context, daemon.InitOptions{Dir: c.String("data"), Name: c.String("name"), Domain: c.String("domain"), Contact: c.String("contact"),
-				HTTP: c.String("http"), P2P: c.StringSlice("p2p"), UpdateKeys: c.String("update-keys"), Passphrase: pass, UpdatePassphrase: update})
+				HTTP: c.String("http"), P2P: c.StringSlice("p2p"), Ballast: uint64(c.Uint("ballast-mib")) << 20, UpdateKeys: c.String("update-keys"), Passphrase: pass, UpdatePassphrase: update})
 			if err != nil {
 				return err
 			}

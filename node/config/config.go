@@ -39,6 +39,8 @@ type Config struct {
 	RequirePact bool          // refuse cross-organization loans without a pact
 	ReadsPerS   int           // reads a second one borrower may ask for
 	CIDRs       []string      // member networks that are not rate limited per subnet
+	KeepRows    time.Duration // how long own audit rows keep their bytes; a charter may ask for more
+	Ballast     uint64        // bytes kept allocated to be freed when the disk is full; 0 keeps none
 	// FetchAllow are networks that are not public and from which DID documents are fetched all the same.
 	FetchAllow []netip.Prefix
 }
@@ -67,6 +69,12 @@ type wire struct {
 		RequirePact bool `toml:"require_pact"`
 		ReadsPerS   int  `toml:"reads_per_s"`
 	} `toml:"lending"`
+	Audit struct {
+		KeepS int64 `toml:"keep_s"`
+	} `toml:"audit"`
+	Disk struct {
+		BallastMiB *int `toml:"ballast_mib"`
+	} `toml:"disk"`
 	Log struct {
 		Level string `toml:"level"`
 	} `toml:"log"`
@@ -77,7 +85,19 @@ const (
 	DefaultHTTP      = "127.0.0.1:8420"
 	DefaultSyncEvery = 60 * time.Second
 	DefaultReadsPerS = 200
+	DefaultKeepRows  = 400 * 24 * time.Hour
+	DefaultBallast   = 256 << 20
 )
+
+// The least and the most that own rows are kept: charters ask for 90 days beyond their
+// longest case, and 100 years are for ever.
+const (
+	minKeepRows = 90 * 24 * time.Hour
+	maxKeepRows = 100 * 365 * 24 * time.Hour
+)
+
+// maxBallastMiB keeps a typing error from filling a disk.
+const maxBallastMiB = 64 << 10
 
 // maxReadsPerS is far above what one node answers; it only keeps a typing error out.
 const maxReadsPerS = 1_000_000
@@ -183,6 +203,20 @@ func (w wire) check() (Config, error) {
 	if n := w.Lending.ReadsPerS; n < 1 || n > maxReadsPerS {
 		return Config{}, fmt.Errorf("lending.reads_per_s is %d, allowed are 1..%d", n, maxReadsPerS)
 	}
+	if w.Audit.KeepS == 0 {
+		w.Audit.KeepS = int64(DefaultKeepRows / time.Second)
+	}
+	if n, least, most := w.Audit.KeepS, int64(minKeepRows/time.Second), int64(maxKeepRows/time.Second); n < least || n > most {
+		return Config{}, fmt.Errorf("audit.keep_s is %d, allowed are %d..%d", n, least, most)
+	}
+	keep := time.Duration(w.Audit.KeepS) * time.Second
+	ballast := uint64(DefaultBallast)
+	if n := w.Disk.BallastMiB; n != nil {
+		if *n < 0 || *n > maxBallastMiB {
+			return Config{}, fmt.Errorf("disk.ballast_mib is %d, allowed are 0..%d", *n, maxBallastMiB)
+		}
+		ballast = uint64(*n) << 20
+	}
 	allow, err := prefixes(w.Identity.FetchAllowCIDRs)
 	if err != nil {
 		return Config{}, fmt.Errorf("identity.fetch_allow_cidrs: %v", err)
@@ -196,7 +230,7 @@ func (w wire) check() (Config, error) {
 	}
 	return Config{Name: w.Name, Org: org, Contact: w.Contact, HTTP: w.HTTP.Listen, Public: w.HTTP.Public, PublicEvents: w.HTTP.PublicEvents, P2P: w.P2P.Listen,
 		LogLevel: w.Log.Level, SyncEvery: every, RequirePact: w.Lending.RequirePact, ReadsPerS: w.Lending.ReadsPerS, CIDRs: w.Federation.CIDRs,
-		FetchAllow: allow}, nil
+		KeepRows: keep, Ballast: ballast, FetchAllow: allow}, nil
 }
 
 // prefixes reads networks; none is nil. One whose address has bits beyond its mask may
@@ -219,7 +253,7 @@ func prefixes(texts []string) ([]netip.Prefix, error) {
 // Write leaves DIR/config.toml with every key explained. It refuses to replace one.
 func Write(c Config) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, template, quote(c.Name), quote(c.Org.String()), quote(c.Contact), quote(c.HTTP), quote(c.Public), list(c.P2P))
+	fmt.Fprintf(&b, template, quote(c.Name), quote(c.Org.String()), quote(c.Contact), quote(c.HTTP), quote(c.Public), list(c.P2P), c.Ballast>>20)
 	f, err := os.OpenFile(filepath.Join(c.Dir, File), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

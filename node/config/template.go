@@ -45,6 +45,17 @@ require_pact = false
 # Reads a second that one borrowing agent may ask for, 1..1000000. Default 200.
 reads_per_s = 200
 
+[audit]
+# Seconds that audit rows (reads, denials) keep their bytes; after that a row is its hash alone, and
+# every proof given out still verifies. At least 7776000. Default 34560000, 400 days. Never less than
+# the longest case of the charter and 90 days, nor while an open case rests on the row.
+keep_s = 34560000
+
+[disk]
+# MiB of DIR/ballast, which holds room that deleting it frees when the disk is full. 0 keeps none.
+# Default 256. The node makes it anew once there is space.
+ballast_mib = %d
+
 [log]
 # debug, info, warn or error. Default info. Lent content and keys are never logged.
 level = "info"

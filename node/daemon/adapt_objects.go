@@ -147,6 +147,8 @@ func (a objects) takeBody(ctx context.Context, b []byte) (gossip.Outcome, error)
 	switch {
 	case err == nil:
 		return gossip.Taken, nil
+	case errors.Is(err, attestation.ErrErased):
+		return gossip.Held, nil // its origin took it back; the sender may not know yet
 	case errors.Is(err, attestation.ErrNotFound):
 		return gossip.Parked, nil
 	case errors.Is(err, attestation.ErrTooLarge):

@@ -39,6 +39,7 @@ type InitOptions struct {
 	Dir, Name, Domain, Contact string
 	HTTP                       string
 	P2P                        []string
+	Ballast                    uint64 // bytes of DIR/ballast; 0 keeps none
 	UpdateKeys                 string // directory of the update store; empty: under Dir
 	Passphrase                 []byte
 	UpdatePassphrase           []byte        // of the update store; empty: the node's
@@ -257,7 +258,7 @@ func build(ctx context.Context, o InitOptions, dir string) (InitResult, error) {
 	if len(p2p) == 0 {
 		p2p = config.DefaultP2P
 	}
-	cfg := config.Config{Dir: dir, Name: o.Name, Org: id.did, Contact: o.Contact, HTTP: o.HTTP, P2P: p2p}
+	cfg := config.Config{Dir: dir, Name: o.Name, Org: id.did, Contact: o.Contact, HTTP: o.HTTP, P2P: p2p, Ballast: o.Ballast}
 	if err := config.Write(cfg); err != nil {
 		return InitResult{}, err
 	}

@@ -78,6 +78,7 @@ func (n *Node) Run(ctx context.Context, acceptUnconfirmed bool, ready func()) er
 	front.run("client", n.client.Run)
 	front.run("projection", n.project)
 	front.run("space", n.watchSpace)
+	front.run("retention", n.retain)
 	front.run("renewal", n.renew)
 	front.run("entry", n.pushEntry)
 	front.run("log", func(ctx context.Context) error {

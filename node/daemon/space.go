@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -14,12 +15,12 @@ import (
 // the process in the middle of a write. Below a reserve new work is therefore refused, and
 // a node does not open.
 const (
-	// spaceReserve is what both databases may need at once, in bytes: two memtables' logs
+	// spaceNeed is what both databases may need at once, in bytes: two memtables' logs
 	// and one value log file, as large as they are made.
-	spaceReserve = 192 << 20
-	// spaceAgain is what must be free before new work is taken again.
-	spaceAgain = spaceReserve + spaceReserve/4
+	spaceNeed  = 192 << 20
 	spaceEvery = time.Second
+	// ballastEvery is how often the ballast is looked after.
+	ballastEvery = time.Minute
 )
 
 // freeSpace returns how many bytes an ordinary user may still write below a directory.
@@ -34,11 +35,20 @@ func freeSpace(dir string) (uint64, error) {
 // roomToOpen refuses to open a directory on a disk on which the databases could not write.
 func (n *Node) roomToOpen(context.Context) error {
 	free, err := n.free(n.cfg.Dir)
-	if err != nil || free >= spaceReserve {
+	if err != nil || free >= spaceNeed {
 		return nil // what cannot be asked is not a reason to stop
 	}
-	return fault.New(fault.Unavailable, "no_space", "%d MiB free below %s, %d needed", free>>20, n.cfg.Dir, spaceReserve>>20).
-		WithHint("free space, or move the directory to a larger disk; nothing was opened")
+	return fault.New(fault.Unavailable, "no_space", "%d MiB free below %s, %d needed", free>>20, n.cfg.Dir, spaceNeed>>20).
+		WithHint("%s, or move the directory to a larger disk; nothing was opened", n.makeRoom())
+}
+
+// makeRoom says what an operator can do on a full disk.
+func (n *Node) makeRoom() string {
+	name := filepath.Join(n.cfg.Dir, BallastFile)
+	if held, err := ballastSize(name); err != nil || held == 0 {
+		return "free space"
+	}
+	return "free space or delete " + name
 }
 
 // watchSpace refuses new work while less than the reserve is free, and takes it again by
@@ -46,18 +56,24 @@ func (n *Node) roomToOpen(context.Context) error {
 func (n *Node) watchSpace(ctx context.Context) error {
 	tick := time.NewTicker(spaceEvery)
 	defer tick.Stop()
-	full := false
+	full, tended := false, time.Time{}
 	for {
 		free, err := n.free(n.cfg.Dir)
 		switch {
-		case err == nil && !full && free < spaceReserve:
+		case err == nil && !full && free < n.reserve():
 			full = true
-			n.log.WarnContext(ctx, "the disk is nearly full: new work is refused", "free_mib", free>>20, "needed_mib", spaceReserve>>20)
-		case err == nil && full && free >= spaceAgain:
+			n.log.WarnContext(ctx, "the disk is nearly full: new work is refused", "free_mib", free>>20, "needed_mib", n.reserve()>>20)
+		case err == nil && full && free >= n.roomAgain():
 			full = false
 			n.log.InfoContext(ctx, "there is room again: new work is taken", "free_mib", free>>20)
 		}
-		n.self.Rec.SetFull(spaceText(full, free))
+		n.self.Rec.SetFull(n.spaceText(full, free))
+		if now := time.Now(); err == nil && now.Sub(tended) >= ballastEvery {
+			tended = now
+			if err := n.tendBallast(ctx, free); err != nil && ctx.Err() == nil {
+				n.log.WarnContext(ctx, "the ballast cannot be looked after", "err", err)
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -66,11 +82,11 @@ func (n *Node) watchSpace(ctx context.Context) error {
 	}
 }
 
-func spaceText(full bool, free uint64) string {
+func (n *Node) spaceText(full bool, free uint64) string {
 	if !full {
 		return ""
 	}
-	return fmt.Sprintf("%d MiB free, %d needed", free>>20, spaceAgain>>20)
+	return fmt.Sprintf("%d MiB free, %d needed", free>>20, n.reserve()>>20)
 }
 
 func (n *Node) checkSpace(context.Context) []httpapi.Check {
@@ -78,10 +94,10 @@ func (n *Node) checkSpace(context.Context) []httpapi.Check {
 	switch {
 	case err != nil:
 		return []httpapi.Check{warn("", "how much room there is below %s is not to be known: %v", n.cfg.Dir, err)}
-	case free < spaceReserve:
-		return []httpapi.Check{fail("free space: new work is taken again by itself", "%d MiB free below %s, %d needed: new work is refused", free>>20, n.cfg.Dir, spaceReserve>>20)}
-	case free < 4*spaceReserve:
-		return []httpapi.Check{warn(fmt.Sprintf("below %d MiB new work is refused", spaceReserve>>20), "%d MiB free below %s", free>>20, n.cfg.Dir)}
+	case free < n.reserve():
+		return []httpapi.Check{fail(n.makeRoom()+": new work is taken again by itself", "%d MiB free below %s, %d needed: new work is refused", free>>20, n.cfg.Dir, n.reserve()>>20)}
+	case free < 4*n.reserve():
+		return []httpapi.Check{warn(fmt.Sprintf("below %d MiB new work is refused", n.reserve()>>20), "%d MiB free below %s", free>>20, n.cfg.Dir)}
 	}
 	return []httpapi.Check{ok("room: %d MiB free below %s", free>>20, n.cfg.Dir)}
 }

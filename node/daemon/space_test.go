@@ -37,7 +37,7 @@ func TestAFullDiskRefusesNewWork(t *testing.T) {
 		return err != nil
 	})
 	var d *fault.Denied
-	if !errors.As(err, &d) || d.Code != fault.Unavailable || d.Reason != "no_space" || !strings.Contains(d.Error(), "100 MiB free, 240 needed") || d.Hint == "" {
+	if !errors.As(err, &d) || d.Code != fault.Unavailable || d.Reason != "no_space" || !strings.Contains(d.Error(), "100 MiB free, 192 needed") || d.Hint == "" {
 		t.Errorf("%v %+v", err, d)
 	}
 	var st httpapi.Status

@@ -27,6 +27,7 @@ func (s *server) operator(api huma.API) {
 	s.loans(api)
 	s.disputes(api)
 	s.eventRoutes(api)
+	s.eraseRoute(api)
 }
 
 // maxWait caps how long a status request waits for a state.

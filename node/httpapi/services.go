@@ -5,11 +5,13 @@ import (
 	"io"
 
 	"trustnode/did"
+	"trustnode/did/envelope"
 	"trustnode/node/client"
 	"trustnode/node/lender"
 	"trustnode/node/member"
 	"trustnode/node/oracle"
 	"trustnode/node/party"
+	"trustnode/node/recorder"
 	"trustnode/node/resolver"
 	"trustnode/node/self"
 	"trustnode/node/store"
@@ -33,6 +35,9 @@ type Services struct {
 	Doctor       func(ctx context.Context) []Check
 	// Backup streams a backup of the running node; nil where none runs.
 	Backup func(ctx context.Context, w io.Writer, updateKeys bool) error
+	// Erase erases something private of the own organization; waits says that it is durable
+	// and the log has not taken it yet.
+	Erase func(ctx context.Context, id envelope.ID) (e recorder.Erased, waits bool, err error)
 	// Stopping is closed when the node begins to stop: who waits for a state is answered. Nil: never.
 	Stopping <-chan struct{}
 }

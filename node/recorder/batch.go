@@ -27,19 +27,21 @@ type plan struct {
 	r       *Recorder
 	batch   attestation.Batch
 	waiting []tlog.Hash // leaves not yet covered, as they will be
+	rows    uint64      // rows numbered before
 	covered uint64      // rows covered, as they will be
 	lastKid string
 	lastAt  envelope.Time
 	bytes   int
+	purge   bool   // drained items may hold what this batch erases
 	asked   uint64 // requests for an audit.rows that this batch serves
 	ids     map[envelope.ID]bool
 }
 
 func newPlan(r *Recorder, size uint64) *plan {
-	_, covered := r.cfg.Events.RowCounts()
+	rows, covered := r.cfg.Events.RowCounts()
 	return &plan{
 		r: r, batch: attestation.Batch{Org: r.cfg.Org, From: size},
-		waiting: slices.Clone(r.seq.waiting), covered: covered,
+		waiting: slices.Clone(r.seq.waiting), rows: rows, covered: covered,
 		lastKid: r.seq.lastKid, lastAt: r.seq.lastAt, ids: map[envelope.ID]bool{},
 	}
 }
@@ -61,7 +63,7 @@ func (r *Recorder) append(ctx context.Context, items []item, asked uint64) error
 		}
 		took++
 	}
-	if took == len(items) {
+	if took == len(items) || p.fullCover() {
 		if err := p.coverIfDue(ctx, asked); err != nil {
 			return err
 		}
@@ -90,6 +92,9 @@ func (p *plan) take(ctx context.Context, it item) error {
 		p.waiting = append(p.waiting, audit.Leaf(it.row.Body))
 		p.lastAt = it.at
 		return nil
+	}
+	if it.kind == itemErase {
+		return p.erase(ctx, it)
 	}
 	ev, err := envelope.Decode[attestation.Event](envelope.Envelope{Type: attestation.TypeEvent, Body: it.body})
 	if err != nil {
@@ -178,12 +183,15 @@ func (p *plan) cover(ctx context.Context, at envelope.Time) error {
 	return nil
 }
 
+// fullCover reports whether the rows of one more batch might be more than an audit.rows covers.
+func (p *plan) fullCover() bool { return uint64(len(p.waiting)+attestation.MaxRows) > p.r.maxCover }
+
 // coverIfDue puts an audit.rows at the end when it was asked for or waited for
 // long enough.
 func (p *plan) coverIfDue(ctx context.Context, asked uint64) error {
 	s := &p.r.seq
 	now := p.r.cfg.Now()
-	due := len(s.waiting) > 0 && now.Sub(s.since) >= coverAfter
+	due := len(s.waiting) > 0 && now.Sub(s.since) >= coverAfter || p.fullCover()
 	if p.r.unserved(asked) && (len(p.waiting) == 0 || now.Sub(s.lastAsk) >= askEvery) {
 		due = true
 		p.asked = asked
@@ -218,6 +226,7 @@ func (r *Recorder) commit(ctx context.Context, p *plan) error {
 	if len(p.batch.Rows) > 0 {
 		s.firstRow = time.Time{}
 	}
+	s.purge = s.purge || p.purge
 	if p.asked > 0 {
 		r.serve(p.asked)
 	}

@@ -95,7 +95,7 @@ var (
 	// ErrUnconfirmed says that the own log is behind its pins.
 	ErrUnconfirmed error = attestation.NewFault("the own log is behind its pins", "refused", "recovering", "nothing is signed until a peer has brought what is missing")
 	// ErrNoSpace says that the disk is nearly full: new work is refused.
-	ErrNoSpace error = attestation.NewFault("the disk is nearly full", "unavailable", "no_space", "free space: new work is taken again by itself; ends of loans and rotations are taken all the time")
+	ErrNoSpace error = attestation.NewFault("the disk is nearly full", "unavailable", "no_space", "free space or delete DIR/ballast; appends resume by themselves, and ends of loans, rotations and erasures are taken all the time")
 	// ErrNoHead says that no signed head covers an event yet.
 	ErrNoHead error = attestation.NewFault("no signed head covers it yet", "unavailable", "head", "")
 )
@@ -130,6 +130,8 @@ type Recorder struct {
 	turns sync.Mutex // held through a turn of Run, and by Resume
 	seq   sequencer  // guarded by turns
 
+	maxCover uint64 // rows of one audit.rows at most; tests make it small
+
 	// testingOnlyStep is called after each step of the sequencer; an error
 	// stops Run there.
 	testingOnlyStep func(step string) error
@@ -144,6 +146,7 @@ type sequencer struct {
 	lastAsk  time.Time
 	firstRow time.Time // when a row was first seen waiting in the outbox
 	dropped  uint64    // outbox numbers up to here are deleted
+	purge    bool      // something was erased: drained items may still have its bytes
 	from     uint64    // outbox number before the first of read
 	read     []item    // committed items that wait, as far as they were read
 	signers  map[string]envelope.Signer
@@ -164,8 +167,8 @@ func New(ctx context.Context, cfg Config) (*Recorder, error) {
 	r := &Recorder{
 		cfg: cfg, wake: make(chan struct{}, 1), state: Open, pulse: make(chan struct{}),
 		keys: map[did.DID]history.Keys{}, cosigns: map[did.DID]uint64{}, forked: map[did.DID]bool{},
-		opened: newOpenedCache(),
-		seq:    sequencer{signers: map[string]envelope.Signer{}},
+		opened: newOpenedCache(), maxCover: maxCover,
+		seq: sequencer{signers: map[string]envelope.Signer{}},
 	}
 	if err := r.begin(ctx); err != nil {
 		return nil, err

@@ -5,3 +5,6 @@ var ErrStopped = errStopped
 
 // SetStep sets the hook that Run calls after each of its steps.
 func (r *Recorder) SetStep(f func(step string) error) { r.testingOnlyStep = f }
+
+// SetMaxCover makes an audit.rows cover at most so many rows.
+func (r *Recorder) SetMaxCover(n uint64) { r.maxCover = n }

@@ -12,6 +12,9 @@ const (
 	rowDelay = time.Second
 	// coverAfter is when waiting rows go into the log without being asked for.
 	coverAfter = time.Minute
+	// maxCover is the most rows one audit.rows covers: a proof under it is made from all
+	// their leaves in memory, 32 MiB of them.
+	maxCover = 1 << 20
 	// askEvery is the least time between two audit.rows made because asked.
 	askEvery = time.Second
 	// dropAt is how many drained items are dropped in one transaction.

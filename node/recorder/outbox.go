@@ -31,6 +31,7 @@ var (
 const (
 	itemEvent byte = iota + 1
 	itemRow
+	itemErase
 )
 
 // item is one outbox item.
@@ -40,6 +41,8 @@ type item struct {
 	kind byte
 	body []byte // of an event
 	row  audit.Row
+
+	erase erasing
 }
 
 func itemKey(n uint64) []byte { return binary.BigEndian.AppendUint64(bytes.Clone(keyItem), n) }
@@ -207,6 +210,10 @@ func decodeItem(n uint64, b []byte) (item, error) {
 	case itemRow:
 		var err error
 		it.row, err = store.DecodeRow(b[9:])
+		return it, err
+	case itemErase:
+		var err error
+		it.erase, err = decodeErasing(b[9:])
 		return it, err
 	}
 	return item{}, fmt.Errorf("%w: outbox item %d of kind %d", store.ErrCorrupt, n, it.kind)

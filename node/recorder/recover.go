@@ -64,8 +64,39 @@ func (r *Recorder) meet(ctx context.Context) error {
 		return err
 	}
 	if mark+1 < low {
-		return r.gap(ctx, mark+1, low-1)
+		if err := r.gap(ctx, mark+1, low-1); err != nil {
+			return err
+		}
 	}
+	return r.missRows(ctx)
+}
+
+// missRows records that rows are lost: peers gave back own audit.rows whose rows only the
+// lost disk had. The first of them covers also what waited here to be covered, since it
+// covered all that waited; so no audit.rows ever covers that again, and numbers go on above
+// all that the lost ones may have given: covers never overlap.
+func (r *Recorder) missRows(ctx context.Context) error {
+	last, err := r.cfg.Events.Covered(ctx)
+	if err != nil {
+		return err
+	}
+	from, lost := uint64(0), uint64(0)
+	if last.Size > 0 {
+		from = last.Index + 1
+	}
+	err = r.cfg.Events.EventsOf(ctx, r.cfg.Org, "audit.rows", from, func(attestation.Found) bool { lost++; return true })
+	if err != nil || lost == 0 {
+		return err
+	}
+	rows, covered := r.cfg.Events.RowCounts()
+	to := max(rows, covered+lost*maxCover)
+	p := newPlan(r, r.ownSize(ctx))
+	p.batch.Lost = &attestation.Cover{Index: p.batch.From, First: covered + 1, Size: to - covered}
+	if err := r.appendGap(ctx, p, attestation.LogGap{Cause: attestation.GapRows, From: covered + 1, To: to}); err != nil {
+		return err
+	}
+	r.seq.waiting = nil
+	r.cfg.Log.WarnContext(ctx, "rows were lost with an older copy of the data", "audit_rows", lost)
 	return nil
 }
 
@@ -126,17 +157,22 @@ func (r *Recorder) gap(ctx context.Context, from, to uint64) error {
 		return fmt.Errorf("%w: the own log is empty and %d items are lost", ErrUnconfirmed, to-from+1)
 	}
 	p := newPlan(r, r.ownSize(ctx))
-	made, err := r.made(r.seq.lastAt, r.seq.lastKid, "log.gap", attestation.LogGap{Cause: "outbox", From: from, To: to}, envelope.ID{})
+	p.batch.Mark = to
+	if err := r.appendGap(ctx, p, attestation.LogGap{Cause: attestation.GapOutbox, From: from, To: to}); err != nil {
+		return err
+	}
+	r.seq.dropped = to
+	return nil
+}
+
+// appendGap appends a log.gap, with what else its batch has.
+func (r *Recorder) appendGap(ctx context.Context, p *plan, d attestation.LogGap) error {
+	made, err := r.made(r.seq.lastAt, r.seq.lastKid, "log.gap", d, envelope.ID{})
 	if err != nil {
 		return err
 	}
 	if err := p.sign(ctx, made, r.seq.lastKid); err != nil {
 		return err
 	}
-	p.batch.Mark = to
-	if err := r.cfg.Events.Append(ctx, p.batch); err != nil {
-		return err
-	}
-	r.seq.dropped = to
-	return nil
+	return r.cfg.Events.Append(ctx, p.batch)
 }

@@ -144,7 +144,7 @@ func (r *Recorder) due(items []item) time.Duration {
 	now := r.cfg.Now()
 	rows := 0
 	for _, it := range items {
-		if it.kind == itemEvent {
+		if it.kind != itemRow {
 			return 0
 		}
 		rows++
@@ -247,7 +247,15 @@ func (r *Recorder) finish(ctx context.Context) error {
 	if err := r.signHead(ctx); err != nil {
 		return err
 	}
-	return r.drop(ctx, dropAt)
+	if !r.seq.purge {
+		return r.drop(ctx, dropAt)
+	}
+	if err := r.drop(ctx, 1); err != nil {
+		return err
+	}
+	r.seq.purge = false
+	r.progress()
+	return nil
 }
 
 // drop deletes drained items once there are at least that many.

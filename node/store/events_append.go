@@ -44,6 +44,9 @@ func (e *Events) AppendJudged(ctx context.Context, b attestation.Batch, said []a
 		return err
 	}
 	a.fresh = !known
+	if a.unwanted, err = e.wantedFor(ctx, b.Erased); err != nil {
+		return err
+	}
 	if err := e.db.Update(ctx, func(tx Tx) error { return a.commit(tx) }); err != nil {
 		return err
 	}
@@ -81,6 +84,8 @@ type appending struct {
 	rows   uint64 // before; of the own log alone
 	cov    uint64 // after
 	fresh  bool
+
+	unwanted [][]byte // keys of wishes for bodies that the batch erases
 }
 
 func (e *Events) plan(s logState, b attestation.Batch, said []attestation.Event, judged Settled) (*appending, error) {
@@ -105,6 +110,9 @@ func (e *Events) plan(s logState, b attestation.Batch, said []attestation.Event,
 	a.s.judged = judged.upto(&a.s)
 	for _, c := range b.Covers {
 		a.cov = c.First + c.Size - 1
+	}
+	if b.Lost != nil {
+		a.cov = b.Lost.First + b.Lost.Size - 1
 	}
 	if b.Note != nil {
 		a.note, err = a.s.noteChange(b.Note, b.Seen)
@@ -247,8 +255,8 @@ func (e *Events) adopt(a *appending) {
 	a.judged.tell()
 	e.logs[a.s.org] = &a.s
 	e.mark = max(e.mark, a.b.Mark)
-	if n := uint64(len(a.b.Rows)); n > 0 || len(a.b.Covers) > 0 {
-		e.rows, e.cov = a.rows+n, a.cov
+	if a.numbers() {
+		e.rows, e.cov = a.rowsAfter(), a.cov
 	}
 }
 

@@ -29,10 +29,14 @@ import (
 //	bo/<id 32>             a body
 //	ev/<o><size 8><hash 8> evidence: a note that contradicts this log
 //	fk/<o><hash 8>         proof that this log has forked
-//	row/<n 8>              audit row
+//	er/<o><index 8>        event whose origin erased its body: when that is due here 8, 0 once it is done
+//	ec/<o>                 index 8 below which the log.erased of a log are noted
+//	gb/<id 32>             a body that is erased: it is never taken again
+//	row/<n 8>              audit row; of one that is erased or past its age, its hashes alone
 //	ri/<id 16>             number 8 of a row
 //	rp/<hash 16><n 8>      rows by key
-//	rc/<^first 8>          first 8, size 8, index 8 of an audit.rows, newest first
+//	ra                     number 8 up to which all rows are their hashes alone
+//	rc/<^first 8>          first 8, size 8, index 8 of an audit.rows, newest first; and 1 for a log.gap of rows
 //	rn                     number of rows 8, of those covered 8
 //	mk                     last outbox number taken in
 const (
@@ -54,9 +58,13 @@ const (
 	keyBody      = "bo/"
 	keyEvidence  = "ev/"
 	keyFork      = "fk/"
+	keyErased    = "er/"
+	keyErasedTo  = "ec/"
+	keyGoneBody  = "gb/"
 	keyRow       = "row/"
 	keyRowID     = "ri/"
 	keyRowKey    = "rp/"
+	keyAged      = "ra"
 	keyCover     = "rc/"
 	keyRowCount  = "rn"
 	keyMark      = "mk"
@@ -111,6 +119,11 @@ func postingPrefix(dim byte, value string) []byte {
 func bodyKey(id envelope.ID) []byte {
 	sum := id.Sum()
 	return append([]byte(keyBody), sum[:]...)
+}
+
+func goneBodyKey(id envelope.ID) []byte {
+	sum := id.Sum()
+	return append([]byte(keyGoneBody), sum[:]...)
 }
 
 func rowIDKey(id envelope.ID) []byte {

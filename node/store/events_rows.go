@@ -34,12 +34,50 @@ func (a *appending) commitRows(tx Tx) error {
 		}
 	}
 	for _, c := range a.b.Covers {
-		v := append(append(u64(c.First), u64(c.Size)...), u64(c.Index)...)
-		if err := tx.Set(key(keyCover, u64(math.MaxUint64-c.First)), v); err != nil {
+		if err := tx.Set(coverKey(c), coverValue(c)); err != nil {
 			return err
 		}
 	}
-	return tx.Set([]byte(keyRowCount), append(u64(a.rows+uint64(len(a.b.Rows))), u64(a.cov)...))
+	if c := a.b.Lost; c != nil {
+		if err := tx.Set(coverKey(*c), append(coverValue(*c), lostCover)); err != nil {
+			return err
+		}
+	}
+	if err := a.erase(tx); err != nil || !a.numbers() {
+		return err
+	}
+	return tx.Set([]byte(keyRowCount), append(u64(a.rowsAfter()), u64(a.cov)...))
+}
+
+// numbers says whether the batch moves the count of rows or of what covers them, which are the own log's alone: an
+// append to another log may run beside it, and must not write what it read before.
+func (a *appending) numbers() bool {
+	return len(a.b.Rows) > 0 || len(a.b.Covers) > 0 || a.b.Lost != nil
+}
+
+// rowsAfter is how many rows are numbered once the batch is durable.
+func (a *appending) rowsAfter() uint64 {
+	if a.b.Lost != nil {
+		return a.b.Lost.First + a.b.Lost.Size - 1
+	}
+	return a.rows + uint64(len(a.b.Rows))
+}
+
+// lostCover ends the value of a cover that is a log.gap: nothing proves the rows it names.
+const lostCover = 1
+
+func coverKey(c attestation.Cover) []byte { return key(keyCover, u64(math.MaxUint64-c.First)) }
+
+func coverValue(c attestation.Cover) []byte {
+	return append(append(u64(c.First), u64(c.Size)...), u64(c.Index)...)
+}
+
+// decodeCover reads the value of a cover, and whether it is one of lost rows.
+func decodeCover(v []byte) (c attestation.Cover, lost bool, err error) {
+	if len(v) != 24 && (len(v) != 25 || v[24] != lostCover) {
+		return c, false, fmt.Errorf("%w: cover of %d bytes", ErrCorrupt, len(v))
+	}
+	return attestation.Cover{First: be64(v[:8]), Size: be64(v[8:16]), Index: be64(v[16:24])}, len(v) == 25, nil
 }
 
 // EncodeRow returns a row as it is stored: lengths and bytes.
@@ -109,6 +147,9 @@ func (e *Events) Rows(ctx context.Context, f audit.Filter, yield func(uint64, au
 			return err
 		}
 		for _, r := range page {
+			if r.gone {
+				continue
+			}
 			if err := yield(r.n, r.row); err != nil {
 				return err
 			}
@@ -118,8 +159,8 @@ func (e *Events) Rows(ctx context.Context, f audit.Filter, yield func(uint64, au
 }
 
 type numberedRow struct {
-	n   uint64
-	row audit.Row
+	n uint64
+	keptRow
 }
 
 // rowPage returns some rows after one; all of them for the key "".
@@ -135,23 +176,11 @@ func (e *Events) rowPage(ctx context.Context, k string, after uint64) ([]numbere
 			return len(out) < attestation.MaxBatch
 		})
 		for i := 0; err == nil && i < len(out); i++ {
-			out[i].row, err = readRow(r, out[i].n)
+			out[i].keptRow, err = readRow(r, out[i].n)
 		}
 		return err
 	})
 	return out, err
-}
-
-// readRow returns one row by number, or attestation.ErrNotFound.
-func readRow(g getter, n uint64) (audit.Row, error) {
-	b, err := g.Get(key(keyRow, u64(n)))
-	if errors.Is(err, ErrNotFound) {
-		return audit.Row{}, fmt.Errorf("row %d: %w", n, attestation.ErrNotFound)
-	}
-	if err != nil {
-		return audit.Row{}, err
-	}
-	return DecodeRow(b)
 }
 
 // RowNumber returns the number of a row by its id, or attestation.ErrNotFound.
@@ -172,19 +201,54 @@ func (e *Events) RowNumber(ctx context.Context, id envelope.ID) (uint64, error) 
 }
 
 // CoverOf returns the audit.rows that covers a row number, or
-// attestation.ErrNotFound while none does.
+// attestation.ErrNotFound while none does, or none ever will.
 func (e *Events) CoverOf(ctx context.Context, n uint64) (attestation.Cover, error) {
 	var c attestation.Cover
-	err := e.db.View(ctx, func(r Reader) error {
-		// The key before that of the greatest First there could be.
-		return r.Scan([]byte(keyCover), key(keyCover, u64(math.MaxUint64-n-1)), func(_, v []byte) bool {
-			c = attestation.Cover{First: binary.BigEndian.Uint64(v), Size: binary.BigEndian.Uint64(v[8:]), Index: binary.BigEndian.Uint64(v[16:])}
-			return false
-		})
+	var lost bool
+	err := e.db.View(ctx, func(r Reader) (err error) {
+		c, lost, err = coverOf(r, n)
+		return err
 	})
-	if err == nil && (c.Size == 0 || n < c.First || n >= c.First+c.Size) {
+	if err == nil && (c.Size == 0 || lost) {
 		return attestation.Cover{}, fmt.Errorf("row %d is not in the log: %w", n, attestation.ErrNotFound)
 	}
+	return c, err
+}
+
+// Binding is CoverOf, and the log.gap that names a row which no audit.rows ever covers.
+func (e *Events) Binding(ctx context.Context, n uint64) (c attestation.Cover, err error) {
+	err = e.db.View(ctx, func(r Reader) (err error) {
+		c, _, err = coverOf(r, n)
+		return err
+	})
+	if err == nil && c.Size == 0 {
+		return c, fmt.Errorf("row %d is not in the log: %w", n, attestation.ErrNotFound)
+	}
+	return c, err
+}
+
+// coverOf returns the cover of a row number, the zero one while there is none.
+func coverOf(r Reader, n uint64) (c attestation.Cover, lost bool, err error) {
+	var bad error
+	// The key before that of the greatest First there could be.
+	err = r.Scan([]byte(keyCover), key(keyCover, u64(math.MaxUint64-n-1)), func(_, v []byte) bool {
+		c, lost, bad = decodeCover(v)
+		return false
+	})
+	if err = errors.Join(err, bad); err != nil || n < c.First || n >= c.First+c.Size {
+		return attestation.Cover{}, false, err
+	}
+	return c, lost, nil
+}
+
+// Covered returns the newest cover, of rows that are lost included; the zero one before the
+// first.
+func (e *Events) Covered(ctx context.Context) (c attestation.Cover, err error) {
+	_, cov := e.RowCounts()
+	err = e.db.View(ctx, func(r Reader) (err error) {
+		c, _, err = coverOf(r, cov)
+		return err
+	})
 	return c, err
 }
 
@@ -197,13 +261,13 @@ func (e *Events) RowLeaves(ctx context.Context, first, size uint64) ([]tlog.Hash
 	}
 	var bad error
 	err := e.db.View(ctx, func(r Reader) error {
-		return r.Scan([]byte(keyRow), key(keyRow, u64(first-1)), func(k, v []byte) bool {
-			if n := binary.BigEndian.Uint64(k[len(keyRow):]); n != first+uint64(len(out)) {
+		return r.Scan([]byte(keyRow), key(keyRow, u64(first-1)), func(at, v []byte) bool {
+			if n := binary.BigEndian.Uint64(at[len(keyRow):]); n != first+uint64(len(out)) {
 				return false
 			}
-			var row attestation.Row
-			if row, bad = DecodeRow(v); bad == nil {
-				out = append(out, audit.Leaf(row.Body))
+			var k keptRow
+			if k, bad = decodeKept(v); bad == nil {
+				out = append(out, k.leaf)
 			}
 			return bad == nil && uint64(len(out)) < size
 		})
@@ -225,7 +289,7 @@ func (e *Events) Prove(ctx context.Context, row envelope.ID) (audit.RowProof, er
 	return p, err
 }
 
-// ProveRow is Prove, and the index of the audit.rows event.
+// ProveRow is Prove, and the index of the audit.rows event, also beside *audit.Gone.
 func (e *Events) ProveRow(ctx context.Context, row envelope.ID) (audit.RowProof, attestation.Cover, error) {
 	n, err := e.RowNumber(ctx, row)
 	if err != nil {
@@ -235,9 +299,9 @@ func (e *Events) ProveRow(ctx context.Context, row envelope.ID) (audit.RowProof,
 	if err != nil {
 		return audit.RowProof{}, attestation.Cover{}, err
 	}
-	var r audit.Row
+	var kept keptRow
 	err = e.db.View(ctx, func(s Reader) error {
-		r, err = readRow(s, n)
+		kept, err = readRow(s, n)
 		return err
 	})
 	if err != nil {
@@ -251,5 +315,9 @@ func (e *Events) ProveRow(ctx context.Context, row envelope.ID) (audit.RowProof,
 	if err != nil {
 		return audit.RowProof{}, attestation.Cover{}, err
 	}
-	return audit.RowProof{Row: r.Body, Index: n - c.First, Size: c.Size, Path: path}, c, nil
+	p := audit.RowProof{Row: kept.row.Body, Index: n - c.First, Size: c.Size, Path: path}
+	if kept.gone {
+		return audit.RowProof{}, c, &audit.Gone{ID: row, Proof: p}
+	}
+	return p, c, nil
 }

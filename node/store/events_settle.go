@@ -100,8 +100,7 @@ func (j Judgement) commit(tx Tx, o uint32, again bool) error {
 	if j.Body.IsZero() {
 		return nil
 	}
-	held, err := getOr(tx, bodyKey(j.Body), nil)
-	if err != nil || held != nil {
+	if needless, err := heldOrErased(tx, j.Body); err != nil || needless {
 		return err
 	}
 	sum := j.Body.Sum()
@@ -248,7 +247,7 @@ func (e *Events) Naming(ctx context.Context, body envelope.ID) ([]attestation.Fo
 }
 
 // PutBody keeps a body that an event held here names; attestation.ErrNotFound
-// when none does.
+// when none does, attestation.ErrErased for one that was erased.
 func (e *Events) PutBody(ctx context.Context, body []byte) (envelope.ID, error) {
 	id := envelope.IDOf(body)
 	by, err := e.Naming(ctx, id)
@@ -261,6 +260,9 @@ func (e *Events) PutBody(ctx context.Context, body []byte) (envelope.ID, error) 
 	e.write.Lock()
 	defer e.write.Unlock()
 	err = e.db.Update(ctx, func(tx Tx) error {
+		if gone, err := erasedBody(tx, id); err != nil || gone {
+			return errors.Join(err, erasedErr(id, gone))
+		}
 		for _, f := range by {
 			s, _ := e.state(f.Org)
 			if err := tx.Delete(indexKey(keyWanted, s.num, f.Index)); err != nil {

@@ -78,6 +78,8 @@ type inspector struct {
 	faults int
 	total  uint64
 	logs   map[uint32]*inspectedLog
+	lost   []attestation.Cover // rows that a log.gap says to be lost
+	aged   uint64              // rows up to here are past their age
 }
 
 // inspectedLog is one log while it is looked at.
@@ -100,7 +102,7 @@ func (c *inspector) all() error {
 			}
 		}
 	}
-	for _, step := range []func() error{c.strays, c.indexes, c.arrivals, c.bodies, c.rows} {
+	for _, step := range []func() error{c.strays, c.indexes, c.arrivals, c.bodies, c.erasures, c.rows} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -254,7 +256,7 @@ func (c *inspector) strays() error {
 		}
 	}
 	// Prefixes with many rows: one seek past each log that is known.
-	for _, prefix := range []string{keyEntry, keyTile, keyNote, keySeen, keyStanding, keyWanted, keyEvidence, keyFork, keyTimes} {
+	for _, prefix := range []string{keyEntry, keyTile, keyNote, keySeen, keyStanding, keyWanted, keyEvidence, keyFork, keyTimes, keyErased, keyErasedTo} {
 		if err := c.strayUnder(prefix); err != nil {
 			return err
 		}
@@ -283,6 +285,44 @@ func (c *inspector) strayUnder(prefix string) error {
 		}
 		after = append(next[:len(prefix)+4:len(prefix)+4], strings.Repeat("\xff", MaxKeyBytes/16)...)
 	}
+}
+
+// erasures checks what is kept of bodies that were erased.
+func (c *inspector) erasures() error {
+	err := c.scan([]byte(keyGoneBody), func(k, _ []byte) error {
+		id := k[len(keyGoneBody):]
+		if len(id) != 32 {
+			c.audit("the erased body %x has no id", id)
+		}
+		held, err := getOr(c.r, append([]byte(keyBody), id...), nil)
+		if held != nil {
+			c.audit("body %x is erased and held", id)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = c.scan([]byte(keyErased), func(k, v []byte) error {
+		l := c.numbered(k, len(keyErased))
+		switch {
+		case l == nil: // named by strays
+		case len(k) != len(keyErased)+12 || len(v) != 8:
+			c.found(l.name, -1, "the erasure %x does not read", k)
+		case be64(k[len(k)-8:]) >= l.head.Size:
+			c.found(l.name, int64(be64(k[len(k)-8:])), "is erased, and not held")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.scan([]byte(keyErasedTo), func(k, v []byte) error {
+		if l := c.numbered(k, len(keyErasedTo)); l != nil && (len(v) != 8 || be64(v) > l.head.Size) {
+			c.found(l.name, -1, "erasures up to %d are taken in, %d entries are held", be64(v), l.head.Size)
+		}
+		return nil
+	})
 }
 
 // bodies checks each body against the id it is kept under, and what is wanted.

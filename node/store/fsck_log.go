@@ -148,7 +148,7 @@ func (c *inspector) named(l *inspectedLog, bodies []named) error {
 		return nil
 	}
 	for _, b := range bodies {
-		for _, k := range [][]byte{bodyKey(b.id), indexKey(keyWanted, l.num, b.index)} {
+		for _, k := range [][]byte{bodyKey(b.id), goneBodyKey(b.id), indexKey(keyWanted, l.num, b.index)} {
 			if held, err := getOr(c.r, k, nil); err != nil || held != nil {
 				b.id = envelope.ID{}
 				if err != nil {

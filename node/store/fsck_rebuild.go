@@ -7,7 +7,6 @@ import (
 	"errors"
 
 	"trustnode/attestation"
-	"trustnode/attestation/audit"
 )
 
 // rebuildKeys is how many keys one update of a rebuild deletes.
@@ -42,13 +41,28 @@ func Rebuild(ctx context.Context, db DB, in Inspection) error {
 			}
 		}
 	}
-	rows, _ := e.RowCounts()
-	for from := uint64(1); from <= rows; from += attestation.MaxBatch {
-		if err := b.rows(from, min(rows+1, from+attestation.MaxBatch)); err != nil {
+	return b.allRows()
+}
+
+// allRows indexes the rows that there are: numbers that are lost may be millions.
+func (b *rebuilder) allRows() error {
+	last := uint64(0)
+	for {
+		var page []uint64
+		err := b.db.View(b.ctx, func(r Reader) error {
+			return r.Scan([]byte(keyRow), key(keyRow, u64(last)), func(k, _ []byte) bool {
+				page = append(page, be64(k[len(keyRow):]))
+				return len(page) < attestation.MaxBatch
+			})
+		})
+		if err != nil || len(page) == 0 {
 			return err
 		}
+		if err := b.rows(page); err != nil {
+			return err
+		}
+		last = page[len(page)-1]
 	}
-	return nil
 }
 
 func clearPrefix(ctx context.Context, db DB, prefix string) error {
@@ -118,22 +132,22 @@ func (b *rebuilder) entries(s *logState, from, to uint64) error {
 	return err
 }
 
-// rows indexes rows [from, to).
-func (b *rebuilder) rows(from, to uint64) error {
+// rows indexes some rows.
+func (b *rebuilder) rows(numbers []uint64) error {
 	return b.db.Update(b.ctx, func(tx Tx) error {
-		for n := from; n < to; n++ {
-			r, err := readRow(tx, n)
+		for _, n := range numbers {
+			k, err := readRow(tx, n)
 			if errors.Is(err, attestation.ErrNotFound) || errors.Is(err, ErrCorrupt) {
 				continue // told by the inspection that follows
 			}
 			if err != nil {
 				return err
 			}
-			if err := tx.Set(rowIDKey(audit.ID(r)), u64(n)); err != nil {
+			if err := tx.Set(rowIDKey(k.id), u64(n)); err != nil {
 				return err
 			}
-			for _, k := range r.Keys {
-				if err := tx.Set(binary.BigEndian.AppendUint64(rowKeyPrefix(k), n), nil); err != nil {
+			for _, by := range k.row.Keys {
+				if err := tx.Set(binary.BigEndian.AppendUint64(rowKeyPrefix(by), n), nil); err != nil {
 					return err
 				}
 			}

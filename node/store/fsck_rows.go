@@ -2,6 +2,7 @@ package store
 
 import (
 	"math"
+	"slices"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -27,6 +28,9 @@ func (c *inspector) rows() error {
 	} else if len(b) != 8 {
 		c.audit("the mark has %d bytes", len(b))
 	}
+	if err := c.lostRows(); err != nil {
+		return err
+	}
 	var sum print // rows say, less what their indexes say
 	if err := c.eachRow(rows, &sum); err != nil {
 		return err
@@ -51,26 +55,60 @@ func (c *inspector) eachRow(rows uint64, sum *print) error {
 			c.audit("row/%d lies outside of the %d that were numbered", n, rows)
 			return nil
 		}
-		for ; next < n; next++ {
-			c.audit("row/%d is missing", next)
-		}
-		next++
+		c.missingRows(next, n)
+		next = n + 1
 		c.n.Rows++
-		r, err := DecodeRow(v)
+		r, err := decodeKept(v)
 		if err != nil {
 			c.audit("row/%d does not read", n)
 			return nil
 		}
-		sum.add(append(rowIDKey(audit.ID(r)), u64(n)...))
-		for _, key := range distinct(r.Keys) {
+		if n <= c.aged && !r.gone {
+			c.audit("row/%d is there, and all up to row/%d are past their age", n, c.aged)
+		}
+		sum.add(append(rowIDKey(r.id), u64(n)...))
+		for _, key := range distinct(r.row.Keys) {
 			sum.add(append(rowKeyPrefix(key), u64(n)...))
 		}
 		return nil
 	})
-	for ; err == nil && next <= rows; next++ {
-		c.audit("row/%d is missing", next)
+	if err == nil {
+		c.missingRows(next, rows+1)
 	}
 	return err
+}
+
+// lostRows reads which rows a log.gap says to be lost, and up to which all are past their age.
+func (c *inspector) lostRows() error {
+	b, err := getOr(c.r, []byte(keyAged), make([]byte, 8))
+	if err != nil {
+		return err
+	}
+	if c.aged = be64(b); len(b) != 8 {
+		c.audit("the number up to which rows are past their age has %d bytes", len(b))
+	}
+	return c.scan([]byte(keyCover), func(_, v []byte) error {
+		if o, lost, err := decodeCover(v); err == nil && lost {
+			c.lost = append(c.lost, o)
+		}
+		return nil
+	})
+}
+
+// missingRows names the rows of [from, to) that are not there and not said to be lost.
+func (c *inspector) missingRows(from, to uint64) {
+	for from < to {
+		at := slices.IndexFunc(c.lost, func(o attestation.Cover) bool { return from >= o.First && from < o.First+o.Size })
+		if at >= 0 {
+			from = c.lost[at].First + c.lost[at].Size
+			continue
+		}
+		if c.faults > MaxFaults {
+			return
+		}
+		c.audit("row/%d is missing", from)
+		from++
+	}
 }
 
 // distinct returns the keys of a row once each: they are few.
@@ -109,18 +147,18 @@ func (c *inspector) rowIndexes(rows uint64, sum *print) error {
 func (c *inspector) rowsOneByOne(rows uint64) error {
 	err := c.scan([]byte(keyRow), func(k, v []byte) error {
 		n := be64(k[len(keyRow):])
-		r, err := DecodeRow(v)
+		r, err := decodeKept(v)
 		if err != nil {
 			return nil
 		}
-		id, err := getOr(c.r, rowIDKey(audit.ID(r)), nil)
+		id, err := getOr(c.r, rowIDKey(r.id), nil)
 		if err != nil {
 			return err
 		}
 		if be64(id) != n {
 			c.audit("row/%d is not under its id", n)
 		}
-		for _, key := range distinct(r.Keys) {
+		for _, key := range distinct(r.row.Keys) {
 			has, err := getOr(c.r, append(rowKeyPrefix(key), u64(n)...), nil)
 			if err != nil {
 				return err
@@ -136,7 +174,7 @@ func (c *inspector) rowsOneByOne(rows uint64) error {
 	}
 	err = c.scan([]byte(keyRowID), func(k, v []byte) error {
 		r, err := readRow(c.r, be64(v))
-		if err != nil || string(rowIDKey(audit.ID(r))) != string(k) {
+		if err != nil || string(rowIDKey(r.id)) != string(k) {
 			c.audit("the row id %x names row/%d, which does not have it", k[len(keyRowID):], be64(v))
 		}
 		return nil
@@ -148,7 +186,7 @@ func (c *inspector) rowsOneByOne(rows uint64) error {
 		n := be64(k[len(k)-8:])
 		r, err := readRow(c.r, n)
 		has := false
-		for _, key := range r.Keys {
+		for _, key := range r.row.Keys {
 			has = has || string(append(rowKeyPrefix(key), u64(n)...)) == string(k)
 		}
 		if err != nil || !has {
@@ -166,15 +204,18 @@ func (c *inspector) covers(covered, rows uint64) error {
 	}
 	above := covered // the newest comes first
 	err := c.scan([]byte(keyCover), func(k, v []byte) error {
-		if len(k) != len(keyCover)+8 || len(v) != 24 {
+		o, lost, err := decodeCover(v)
+		if err != nil || len(k) != len(keyCover)+8 {
 			c.audit("the cover %x does not read", k)
 			return nil
 		}
-		o := attestation.Cover{First: be64(v[:8]), Size: be64(v[8:16]), Index: be64(v[16:])}
 		if o.First != math.MaxUint64-be64(k[len(keyCover):]) || o.First == 0 || o.First+o.Size-1 != above {
 			c.audit("the cover of row/%d to row/%d does not reach row/%d", o.First, o.First+o.Size-1, above)
 		}
 		above = o.First - 1
+		if lost {
+			return c.gap(o)
+		}
 		return c.cover(o)
 	})
 	if err == nil && above > 0 {
@@ -187,11 +228,11 @@ func (c *inspector) covers(covered, rows uint64) error {
 func (c *inspector) cover(o attestation.Cover) error {
 	leaves := make([]tlog.Hash, 0, min(o.Size, attestation.MaxRows))
 	err := c.r.Scan([]byte(keyRow), append([]byte(keyRow), u64(o.First-1)...), func(k, v []byte) bool {
-		r, err := DecodeRow(v)
+		r, err := decodeKept(v)
 		if err != nil || be64(k[len(keyRow):]) != o.First+uint64(len(leaves)) {
 			return false
 		}
-		leaves = append(leaves, audit.Leaf(r.Body))
+		leaves = append(leaves, r.leaf)
 		return uint64(len(leaves)) < o.Size
 	})
 	if err != nil {
@@ -209,6 +250,26 @@ func (c *inspector) cover(o attestation.Cover) error {
 	default:
 		return c.coverBody(l, o, ev)
 	}
+	return nil
+}
+
+// gap checks that the log says that rows are lost.
+func (c *inspector) gap(o attestation.Cover) error {
+	want := attestation.LogGap{Cause: attestation.GapRows, From: o.First, To: o.First + o.Size - 1}
+	for _, l := range c.inOrder() {
+		en, err := c.entry(l, o.Index)
+		if err != nil {
+			return err
+		}
+		if en == nil {
+			continue
+		}
+		var d attestation.LogGap
+		if _, ev, err := en.Envelope(); err == nil && ev.Type == "log.gap" && ev.Decode(&d) == nil && d == want {
+			return nil
+		}
+	}
+	c.audit("row/%d to row/%d are kept as lost, and no log.gap at index %d says so", want.From, want.To, o.Index)
 	return nil
 }
 

@@ -58,6 +58,32 @@ func fill(t testing.TB, db store.DB) {
 	}
 	f.note(org, 530, "beta", "gamma")
 	f.note(beta, 60, "acme")
+	f.erase(attestation.Erasure{Row: 2}, attestation.Erasure{Body: envelope.IDOf([]byte(`{"held":3}`)), Index: 8})
+	f.must(e.NoteErasures(ctx, beta, []store.Due{{Org: beta, Index: 20, At: 1}}, 40))
+	f.lose(9, 1<<40)
+	f.rows(9+1<<40, 4)
+}
+
+// erase appends a log.erased for each erasure.
+func (f filler) erase(list ...attestation.Erasure) {
+	f.t.Helper()
+	b := attestation.Batch{Org: org, From: f.size(org), Erased: list}
+	for i, x := range list {
+		data, err := envelope.Marshal(attestation.LogErased{Cause: "row", Index: x.Index})
+		f.must(err)
+		b.Entries = append(b.Entries, f.entry(org, 7000000+int(b.From)+i, func(ev *attestation.Event) { ev.Type, ev.Data = "log.erased", data }))
+	}
+	f.must(f.e.Append(context.Background(), b))
+}
+
+// lose appends a log.gap of rows.
+func (f filler) lose(first, n int) {
+	f.t.Helper()
+	data, err := envelope.Marshal(attestation.LogGap{Cause: attestation.GapRows, From: uint64(first), To: uint64(first + n - 1)})
+	f.must(err)
+	b := attestation.Batch{Org: org, From: f.size(org), Lost: &attestation.Cover{Index: f.size(org), First: uint64(first), Size: uint64(n)}}
+	b.Entries = []attestation.Entry{f.entry(org, 8000000+first, func(ev *attestation.Event) { ev.Type, ev.Data = "log.gap", data })}
+	f.must(f.e.Append(context.Background(), b))
 }
 
 var valid = attestation.Verdict{Standing: attestation.Valid, Level: attestation.Authored}
@@ -85,8 +111,12 @@ func (f filler) size(d did.DID) uint64 {
 
 // rows adds audit rows, the last of them under no cover yet, and an audit.rows over those
 // that waited before.
-func (f filler) rows(first, n int) {
+func (f filler) rows(first, n int) { f.t.Helper(); f.rowsAt(first, n, "2026-12-01T10:00:00Z") }
+
+func (f filler) rowsAt(first, n int, at string) {
 	f.t.Helper()
+	when, err := envelope.ParseTime(at)
+	f.must(err)
 	b := attestation.Batch{Org: org, From: f.size(org), Mark: uint64(first + n)}
 	var leaves []tlog.Hash
 	for i := range n {
@@ -99,7 +129,7 @@ func (f filler) rows(first, n int) {
 	data, err := envelope.Marshal(attestation.AuditRows{Root: attlog.RootOf(leaves)})
 	f.must(err)
 	b.Entries = []attestation.Entry{f.entry(org, 9000+first, func(ev *attestation.Event) {
-		ev.Type, ev.Data, ev.Body = "audit.rows", data, envelope.IDOf(body)
+		ev.At, ev.Type, ev.Data, ev.Body = when, "audit.rows", data, envelope.IDOf(body)
 	})}
 	b.Bodies, b.Covers = [][]byte{body}, []attestation.Cover{{Index: b.From, First: uint64(first), Size: uint64(n)}}
 	f.must(f.e.Append(context.Background(), b))
@@ -199,6 +229,7 @@ func set(t testing.TB, db store.DB, k string, v []byte) {
 func decided(k string, deleted bool) bool {
 	return strings.HasPrefix(k, "st/") || strings.HasPrefix(k, "lv/") || strings.HasPrefix(k, "mb/") && deleted || strings.HasPrefix(k, "mk") ||
 		strings.HasPrefix(k, "bo/") && deleted || // wanted again once events are judged anew
+		strings.HasPrefix(k, "gb/") || strings.HasPrefix(k, "er/") || strings.HasPrefix(k, "ec/") || // told by the log again
 		strings.HasPrefix(k, "no/") && !deleted || // a signature is for who knows the keys
 		strings.HasPrefix(k, "row/") && !deleted // the list of its readers is nobody's hash
 }

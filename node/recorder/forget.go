@@ -1,0 +1,156 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"trustnode/attestation"
+	"trustnode/did"
+	"trustnode/did/envelope"
+	"trustnode/node/store"
+)
+
+// Cited reports whether an open case rests on an event or its body.
+type Cited func(ev attestation.Event, id envelope.ID) bool
+
+const (
+	// forgetAgain is when an erasure is looked at again that an open case, or another event
+	// that is not erased, keeps from being carried out.
+	forgetAgain = time.Hour
+	// maxDues is how many erasures one look takes.
+	maxDues = 256
+	// maxErasures is how many log.erased of one log one pass takes in.
+	maxErasures = 4096
+)
+
+// Forget drops private bodies whose origin has erased them (log.erased), the own ones that
+// an older copy of the data brought back included. It takes in what the logs say, durably,
+// and carries out what is due: a body goes once every event that counts and names it is
+// erased by its origin, for else any member could erase another's by naming it; and no open
+// case rests on it. Public bodies stay. It returns how many went.
+func (r *Recorder) Forget(ctx context.Context, cited Cited) (dropped int, err error) {
+	for _, d := range r.cfg.Events.Orgs() {
+		if err := r.noteErasures(ctx, d); err != nil {
+			return 0, err
+		}
+	}
+	for {
+		now := r.cfg.Now()
+		list, err := r.cfg.Events.Dues(ctx, now.Unix(), maxDues)
+		if err != nil || len(list) == 0 {
+			return dropped, err
+		}
+		for _, x := range list {
+			gone, err := r.forget(ctx, x, now, cited)
+			if err != nil {
+				return dropped, err
+			}
+			if gone {
+				dropped++
+			}
+		}
+	}
+}
+
+// noteErasures takes in the log.erased of one log that count. Behind one of which it is not
+// known yet, all are looked at again by the next pass.
+func (r *Recorder) noteErasures(ctx context.Context, d did.DID) error {
+	was, err := r.cfg.Events.ErasedTo(ctx, d)
+	if err != nil {
+		return err
+	}
+	upto, settled, seen := was, true, 0
+	var list []store.Due
+	now := r.cfg.Now().Unix()
+	err = r.cfg.Events.EventsOf(ctx, d, "log.erased", was, func(f attestation.Found) bool {
+		if settled = settled && (f.Verdict.Counts() || f.Verdict.Standing == attestation.Void); settled {
+			upto = f.Index + 1
+		}
+		if body, ok := erasedBody(f); ok {
+			list = append(list, store.Due{Org: d, Index: body, At: now})
+		}
+		seen++
+		return seen < maxErasures
+	})
+	if err != nil || len(list) == 0 && upto == was {
+		return err
+	}
+	return r.cfg.Events.NoteErasures(ctx, d, list, upto)
+}
+
+// erasedBody returns the index whose body a log.erased that counts names.
+func erasedBody(f attestation.Found) (uint64, bool) {
+	_, ev, err := f.Entry.Envelope()
+	if err != nil || !f.Verdict.Counts() {
+		return 0, false
+	}
+	var d attestation.LogErased
+	if ev.Decode(&d) != nil || d.Cause != attestation.ErasedBody || d.Index >= f.Index {
+		return 0, false
+	}
+	return d.Index, true
+}
+
+// forget carries out one erasure that is due, or puts it off.
+func (r *Recorder) forget(ctx context.Context, x store.Due, now time.Time, cited Cited) (bool, error) {
+	ev, id, err := r.eventAt(ctx, x.Org, x.Index)
+	if err != nil {
+		return false, err
+	}
+	if mayErase(ev) != nil {
+		return false, r.cfg.Events.EraseBody(ctx, x, envelope.ID{})
+	}
+	free, err := r.allErased(ctx, ev.Body)
+	if err != nil {
+		return false, err
+	}
+	if !free || cited(ev, id) {
+		return false, r.cfg.Events.Postpone(ctx, x, now.Add(forgetAgain).Unix())
+	}
+	// The state first: what is noted as done is done.
+	if err := r.cfg.State.Update(ctx, func(tx store.Tx) error { return dropObject(tx, ev.Body) }); err != nil {
+		return false, err
+	}
+	return true, r.cfg.Events.EraseBody(ctx, x, ev.Body)
+}
+
+func (r *Recorder) eventAt(ctx context.Context, d did.DID, index uint64) (ev attestation.Event, id envelope.ID, err error) {
+	l, err := r.cfg.Events.Log(ctx, d)
+	if err != nil {
+		return ev, id, err
+	}
+	err = l.Entries(ctx, index, index+1, func(_ uint64, en attestation.Entry) error {
+		_, ev, _ = en.Envelope() // what is no event has no body
+		id = en.ID()
+		return nil
+	})
+	return ev, id, err
+}
+
+// allErased reports whether no event that counts and names a body keeps it.
+func (r *Recorder) allErased(ctx context.Context, body envelope.ID) (bool, error) {
+	by, err := r.cfg.Events.Naming(ctx, body)
+	if err != nil || len(by) >= attestation.MaxPage {
+		return false, err // more than are listed: nobody knows
+	}
+	for _, f := range by {
+		_, noted, err := r.cfg.Events.Erasure(ctx, f.Org, f.Index)
+		if err != nil || !noted && f.Verdict.Counts() {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// dropObject takes a body out of the state; an object of another kind is none.
+func dropObject(tx store.Tx, id envelope.ID) error {
+	kind, _, err := GetObject(tx, id)
+	if errors.Is(err, attestation.ErrNotFound) || err == nil && kind != ObjectBody {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return tx.Delete(objectKey(id))
+}

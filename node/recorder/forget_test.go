@@ -1,0 +1,151 @@
+package recorder_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"trustnode/attestation"
+	"trustnode/did/envelope"
+	"trustnode/node/recorder"
+)
+
+func nothingCited(attestation.Event, envelope.ID) bool { return false }
+
+func (n *node) forget(t *testing.T, cited recorder.Cited) int {
+	t.Helper()
+	got, err := n.Forget(context.Background(), cited)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func (n *node) take(t *testing.T, body []byte) {
+	t.Helper()
+	if _, err := n.PutBody(context.Background(), body); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPeersDropWhatItsOriginErased: a body that was shown goes once the origin's log.erased
+// is here, stays while an open case rests on it, and is never taken again.
+func TestPeersDropWhatItsOriginErased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		acme, beta := newParty("acme", 0x11), newParty("beta", 0x21)
+		ring := knows(acme, beta)
+		n, peer := running(t, acme, ring), running(t, beta, ring)
+		event, kept := n.event(t, ending(1)), n.event(t, barrier(2))
+		flush(t, n)
+		pull(t, n, peer)
+		peer.take(t, ending(1).Body)
+		peer.take(t, barrier(2).Body)
+		if got := peer.forget(t, nothingCited); got != 0 || len(peer.finds(t, secret)) != 1 {
+			t.Fatalf("%d went before anything was erased", got)
+		}
+		n.erase(t, event)
+		flush(t, n)
+		pull(t, n, peer)
+		asked := envelope.ID{}
+		cited := func(_ attestation.Event, id envelope.ID) bool { asked = id; return true }
+		if got := peer.forget(t, cited); got != 0 || asked != event || len(peer.finds(t, secret)) != 1 {
+			t.Errorf("%d went from under an open case, %s was asked for", got, asked)
+		}
+		// The case is closed, and the node started again: it is due by what is kept.
+		peer.stop()
+		peer.start(t)
+		peer.run(t)
+		if got := peer.forget(t, nothingCited); got != 0 {
+			t.Errorf("%d went before it was due again", got)
+		}
+		time.Sleep(time.Hour)
+		if got := peer.forget(t, nothingCited); got != 1 || len(peer.finds(t, secret)) != 0 {
+			t.Errorf("%d went; %q", got, peer.finds(t, secret))
+		}
+		if _, err := peer.PutBody(context.Background(), ending(1).Body); !errors.Is(err, attestation.ErrErased) {
+			t.Errorf("taken again: %v", err)
+		}
+		if _, err := peer.Body(context.Background(), envelope.IDOf(barrier(2).Body)); err != nil {
+			t.Errorf("the body of %s, which is not erased: %v", kept, err)
+		}
+		if list, err := peer.Wanted(context.Background(), 10); err != nil || len(list) != 0 {
+			t.Errorf("wanted: %v (%v)", list, err)
+		}
+		if got := peer.forget(t, nothingCited); got != 0 {
+			t.Errorf("%d went twice", got)
+		}
+		peer.sound(t)
+	})
+}
+
+// TestNobodyErasesAnothersBody: a member that names another's body in an event of its own
+// and erases that takes nothing from anybody, and what every member may read stays.
+func TestNobodyErasesAnothersBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		acme, beta, mallory := newParty("acme", 0x11), newParty("beta", 0x21), newParty("mallory", 0x31)
+		ring := knows(acme, beta, mallory)
+		n, peer, bad := running(t, acme, ring), running(t, beta, ring), running(t, mallory, ring)
+		n.event(t, ending(1))
+		flush(t, n)
+		foreign := bad.event(t, ending(1))
+		flush(t, bad)
+		bad.erase(t, foreign)
+		flush(t, bad)
+		pull(t, n, peer)
+		pull(t, bad, peer)
+		peer.take(t, ending(1).Body)
+		if got := peer.forget(t, nothingCited); got != 0 || len(peer.finds(t, secret)) != 1 {
+			t.Errorf("%d went", got)
+		}
+		// Once its own origin erases it too, it goes.
+		n.erase(t, envelope.IDOf(ending(1).Body))
+		flush(t, n)
+		pull(t, n, peer)
+		if got := peer.forget(t, nothingCited); got != 1 || len(peer.finds(t, secret)) != 0 {
+			t.Errorf("%d went", got)
+		}
+	})
+}
+
+// TestAnOlderCopyIsErasedAgain: a backup from before the erasure brings the body back, and
+// the log, which peers give back, takes it away again.
+func TestAnOlderCopyIsErasedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		acme, beta := newParty("acme", 0x11), newParty("beta", 0x21)
+		ring := knows(acme, beta)
+		n, peer := running(t, acme, ring), running(t, beta, ring)
+		event := n.event(t, ending(1))
+		flush(t, n)
+		state, audit := copyDB(t, n.state), copyDB(t, n.audit)
+		n.erase(t, event)
+		flush(t, n)
+		pull(t, n, peer)
+		n.stop()
+		n.state, n.audit = state, audit
+		n.start(t)
+		n.run(t)
+		synctest.Wait()
+		if got := n.finds(t, secret); len(got) != 1 {
+			t.Fatalf("the older copy has %q", got)
+		}
+		p, err := peer.Package(context.Background(), acme.did, 2, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res, err := n.Ingest(context.Background(), p); err != nil || res.Verdict != recorder.Accepted {
+			t.Fatalf("own tail: %v (%v)", res, err)
+		}
+		if err := n.Resume(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if got := n.forget(t, nothingCited); got != 1 || len(n.finds(t, secret)) != 0 {
+			t.Errorf("%d went; %q", got, n.finds(t, secret))
+		}
+		if e := n.erase(t, event); !e.Already {
+			t.Errorf("erased twice: %+v", e)
+		}
+		n.sound(t)
+	})
+}
