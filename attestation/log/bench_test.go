@@ -22,7 +22,9 @@ func BenchmarkFigureOffline(b *testing.B) {
 	ctx := b.Context()
 	issuer, head := envelopetest.Repeat(0x11).Public(), envelopetest.Repeat(0x13).Public()
 	entry, proof, witnesses := witnessedProof(b)
-	src := envelope.KeySourceFunc(func(context.Context, did.DID, string) (did.Key, error) { return did.Key{Public: issuer, Version: "1"}, nil })
+	src := envelope.KeySourceFunc(func(context.Context, did.DID, string) (did.Key, error) {
+		return did.Key{Public: issuer, Version: "1"}, nil
+	})
 	offline := func() error {
 		c, err := entry.Claim()
 		if err != nil {
