@@ -41,7 +41,7 @@ sNhzE6fTLxRGUZ/X68o0/7Oe5V4Ilb/wAviQi7muLF8=
 `
 )
 
-func parseID(t *testing.T, s string) envelope.ID {
+func parseID(t testing.TB, s string) envelope.ID {
 	t.Helper()
 	id, err := envelope.ParseID(s)
 	if err != nil {
@@ -50,7 +50,7 @@ func parseID(t *testing.T, s string) envelope.ID {
 	return id
 }
 
-func parseTime(t *testing.T, s string) envelope.Time {
+func parseTime(t testing.TB, s string) envelope.Time {
 	t.Helper()
 	at, err := envelope.ParseTime(s)
 	if err != nil {
@@ -65,7 +65,7 @@ func nonceOf(b byte) string {
 
 // goldenLog builds the four entries of the golden log; third is the
 // nonce byte of index 2.
-func goldenLog(t *testing.T, third byte) []attestation.Entry {
+func goldenLog(t testing.TB, third byte) []attestation.Entry {
 	t.Helper()
 	d := did.MustParse(goldenDID)
 	i1, i2, a := envelopetest.Repeat(0x11), envelopetest.Repeat(0x13), envelopetest.Repeat(0x31)

@@ -19,7 +19,7 @@ import (
 
 // agentHand signs as one agent of a node.
 type agentHand struct {
-	t      *testing.T
+	t      testing.TB
 	who    did.DID
 	kid    string
 	signer envelope.Signer

@@ -21,7 +21,7 @@ const seatPass = "correct-horse-battery"
 
 // seat is one organization on loopback: its data directory, and its node while it runs.
 type seat struct {
-	t    *testing.T
+	t    testing.TB
 	cfg  config.Config
 	node *Node // the running one
 	api  *httpapi.Client
@@ -29,7 +29,7 @@ type seat struct {
 }
 
 // newSeat creates an organization whose keys cost little to open.
-func newSeat(t *testing.T, name string) *seat {
+func newSeat(t testing.TB, name string) *seat {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
 	addr := [2]string{loopbackPort(t), loopbackPort(t)} // fixed, since the binding names them
@@ -47,7 +47,7 @@ func newSeat(t *testing.T, name string) *seat {
 
 // loopbackPort is a port on which nothing listens, below those of outgoing connections: a
 // node that starts again finds it free.
-func loopbackPort(t *testing.T) string {
+func loopbackPort(t testing.TB) string {
 	t.Helper()
 	for range 100 {
 		port := strconv.Itoa(12000 + rand.IntN(18000))
@@ -131,6 +131,35 @@ func (s *seat) waitFresh() {
 	}
 }
 
+// founded are running nodes of as many organizations under one charter, which the first
+// drafts; the last mediates.
+func founded(t testing.TB, name string, orgs ...string) (all []*seat) {
+	t.Helper()
+	for _, org := range orgs {
+		all = append(all, newSeat(t, org))
+	}
+	founding := httpapi.FedCreate{Name: name}
+	for _, s := range all[1:] {
+		var join httpapi.FedDraft
+		s.offline("/api/v1/federation/join-request", httpapi.JoinRequest{Votes: true}, &join)
+		founding.With = append(founding.With, join.Data)
+	}
+	founding.Mediators = founding.With[len(founding.With)-1:]
+	var draft httpapi.FedDraft
+	all[0].offline("/api/v1/federation/drafts", founding, &draft)
+	for _, s := range all {
+		s.offline("/api/v1/federation/sign", httpapi.File{Data: draft.Data}, &draft)
+	}
+	for _, s := range all {
+		s.offline("/api/v1/federation/apply", httpapi.FedApply{Data: draft.Data}, nil)
+		s.start()
+	}
+	for _, s := range all {
+		s.waitFresh()
+	}
+	return all
+}
+
 // trio is three running nodes under one charter, one agent that lends and one that borrows.
 type trio struct {
 	acme, vendor, arbiter *seat
@@ -142,22 +171,8 @@ func newTrio(t *testing.T) trio {
 	if testing.Short() {
 		t.Skip("runs whole nodes")
 	}
-	x := trio{acme: newSeat(t, "acme"), vendor: newSeat(t, "vendor"), arbiter: newSeat(t, "arbiter")}
-	all := []*seat{x.acme, x.vendor, x.arbiter}
-	var vendor, arbiter, draft httpapi.FedDraft
-	x.vendor.offline("/api/v1/federation/join-request", httpapi.JoinRequest{Votes: true}, &vendor)
-	x.arbiter.offline("/api/v1/federation/join-request", httpapi.JoinRequest{Votes: true}, &arbiter)
-	x.acme.offline("/api/v1/federation/drafts", httpapi.FedCreate{Name: "trio", With: [][]byte{vendor.Data, arbiter.Data}, Mediators: [][]byte{arbiter.Data}}, &draft)
-	for _, s := range all {
-		s.offline("/api/v1/federation/sign", httpapi.File{Data: draft.Data}, &draft)
-	}
-	for _, s := range all {
-		s.offline("/api/v1/federation/apply", httpapi.FedApply{Data: draft.Data}, nil)
-		s.start()
-	}
-	for _, s := range all {
-		s.waitFresh()
-	}
+	all := founded(t, "trio", "acme", "vendor", "arbiter")
+	x := trio{acme: all[0], vendor: all[1], arbiter: all[2]}
 	x.acme.must(http.MethodPost, "/api/v1/agents", httpapi.AgentAdd{Name: "research", Can: []string{"lend"}, Project: "portfolio"}, nil)
 	x.vendor.must(http.MethodPost, "/api/v1/agents", httpapi.AgentAdd{Name: "quant", Can: []string{"borrow"}}, &x.quant)
 	return x
@@ -185,7 +200,7 @@ func (x trio) read(perm string) (httpapi.LoanAnswer, error) {
 }
 
 // soon waits for a condition of running nodes.
-func soon(t *testing.T, what string, ok func() bool) {
+func soon(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if ok() {

@@ -86,6 +86,7 @@ type world struct {
 	mu    sync.Mutex
 	known map[did.DID][]seedSigner
 	wit   map[did.DID]seedSigner
+	alias string // what versions are called here besides: a log that names them as they are waits
 }
 
 func knows(list ...*party) *world {
@@ -108,7 +109,7 @@ func (w *world) Known(_ context.Context, d did.DID) ([]string, error) {
 	defer w.mu.Unlock()
 	var out []string
 	for n := range w.known[d] {
-		out = append(out, version(n))
+		out = append(out, version(n)+w.alias)
 	}
 	return out, nil
 }
@@ -117,7 +118,7 @@ func (w *world) Keys(_ context.Context, d did.DID, v string) (map[string]did.Pub
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for n, s := range w.known[d] {
-		if version(n) == v {
+		if version(n)+w.alias == v {
 			return map[string]did.PublicKey{s.kid(): s.Public()}, nil
 		}
 	}

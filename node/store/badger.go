@@ -78,6 +78,8 @@ func badgerOptions(dir string, log *slog.Logger) badger.Options {
 	o.ValueLogFileSize = valueLogBytes
 	o.BlockCacheSize = blockCacheSize
 	o.NumCompactors = 2
+	// A tile is overwritten by each append: what a log takes at rest is its newest ones.
+	o.CompactL0OnClose = true
 	o.ChecksumVerificationMode = options.OnBlockRead
 	return o
 }

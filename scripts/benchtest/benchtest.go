@@ -116,6 +116,15 @@ func Rate(b *testing.B, name string, got, floor float64, words string, t Target)
 	write(b, name, count(got)+"/s", fmt.Sprintf("%s/s (%s)", count(floor), words), share, t, ok)
 }
 
+// Ratio reports an amount, such as bytes, beside the least that it can be; it is at most most
+// times that.
+func Ratio(b *testing.B, name string, got, floor float64, words string, most float64) {
+	b.Helper()
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(got/floor, "times-floor")
+	line(b, name, count(got), fmt.Sprintf("%s (%s)", count(floor), words), fmt.Sprintf("%.2f", got/floor), fmt.Sprintf("<= %.3gx", most), got <= most*floor)
+}
+
 // Count reports a number that has a greatest value, such as allocations.
 func Count(b *testing.B, name string, got, most float64) {
 	b.Helper()

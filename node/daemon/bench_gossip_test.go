@@ -1,0 +1,223 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"trustnode/attestation"
+	"trustnode/did"
+	"trustnode/did/envelope"
+	"trustnode/node/store"
+	"trustnode/scripts/benchtest"
+)
+
+// said drafts n events at a node and returns the id of the last.
+func (s *seat) said(n, from int) (last envelope.ID) {
+	s.t.Helper()
+	err := s.node.self.DB.Update(context.Background(), func(tx store.Tx) (err error) {
+		for i := range n {
+			perm := envelope.IDOf(fmt.Appendf(nil, "%s %d", s.cfg.Name, from+i))
+			d := attestation.Draft{Type: "loan.taken", Subject: perm.String(), Refs: []envelope.ID{perm}, Data: attestation.LoanTaken{Permission: perm}}
+			if last, err = s.node.self.Rec.Event(tx, d); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return last
+}
+
+// until waits until the node holds that many authored entries of a log, and returns when.
+func (s *seat) until(d did.DID, size uint64) (time.Time, error) {
+	for end := time.After(2 * time.Minute); ; {
+		changed := s.node.self.Rec.Changed()
+		if h, err := s.node.self.Rec.Head(context.Background(), d); err == nil && h.Size >= size && s.node.events.Judged(d) >= size {
+			return time.Now(), nil
+		}
+		select {
+		case <-changed:
+		case <-end:
+			return time.Time{}, errors.New("the entries did not come")
+		}
+	}
+}
+
+func (s *seat) ownSize() uint64 {
+	h, err := s.node.self.Rec.Head(context.Background(), s.cfg.Org)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return h.Size
+}
+
+// streamed sends bytes over plain loopback streams, in frames of a package, and returns how
+// long it takes until the other ends have answered.
+func streamed(b *testing.B, streams, frames, size int) time.Duration {
+	b.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	var conns []net.Conn
+	for range streams {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer c.Close()
+		o, err := l.Accept()
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer o.Close()
+		conns = append(conns, c)
+		go func() {
+			buf := make([]byte, size)
+			for range frames {
+				if _, err := io.ReadFull(o, buf); err != nil {
+					return
+				}
+			}
+			_, _ = o.Write(buf[:1])
+		}()
+	}
+	frame := make([]byte, size)
+	start := time.Now()
+	for range frames {
+		for _, c := range conns {
+			if _, err := c.Write(frame); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	for _, c := range conns {
+		if _, err := io.ReadFull(c, frame[:1]); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return time.Since(start)
+}
+
+// cores is how many the figures are for.
+const cores = 2
+
+// wireBytes is what one of these events takes in a package.
+const wireBytes = 560
+
+// BenchmarkFigureCatchUp is a node that was off while another one's log grew: the events a
+// second from the first to the last that came, durable and authored. The floor is the same
+// bytes in frames on one plain stream.
+func BenchmarkFigureCatchUp(b *testing.B) {
+	const events = 20_000
+	all := founded(b, "pair", "acme", "vendor", "arbiter")
+	from, to := all[0], all[1]
+	to.stop()
+	all[2].stop()
+	for i := 0; i < events; i += 1000 {
+		from.said(1000, i)
+	}
+	if err := from.node.self.Rec.Flush(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	org, size := from.cfg.Org, from.ownSize()
+	to.start()
+	first, err := to.until(org, size-events+1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	h, _ := to.node.self.Rec.Head(b.Context(), org)
+	cpu := benchtest.CPU()
+	done, err := to.until(org, size)
+	if err != nil {
+		b.Fatal(err)
+	}
+	cpu = benchtest.CPU() - cpu
+	if h.Size+events/2 > size {
+		b.Fatalf("%d of %d had come before it was looked at", h.Size, size)
+	}
+	got := float64(size-h.Size) / done.Sub(first).Seconds()
+	floor := events / streamed(b, 1, events/attestation.MaxBatch, wireBytes*attestation.MaxBatch).Seconds()
+	benchtest.Rate(b, "log: catch-up, durable and authored", got, floor, "raw frames on one stream", benchtest.Target{Rate: 25_000})
+	benchtest.Rate(b, "the same by processor time, both ends", cores*float64(size-h.Size)/cpu.Seconds(), floor, "raw frames on one stream", benchtest.Target{Rate: 25_000})
+}
+
+// BenchmarkFigureGossip is five nodes on loopback. At 40 events a second of each, 200 in all,
+// it is the time from a signed head at the origin until a peer holds the event, authored;
+// the floor sends as many bytes over plain streams. Then one of them says as much as it can
+// until all hold it.
+func BenchmarkFigureGossip(b *testing.B) {
+	all := founded(b, "five", "acme", "beta", "core", "dora", "echo")
+	time.Sleep(2 * time.Second) // links and heads of the start
+	type arrival struct {
+		took time.Duration
+		err  error
+	}
+	const rounds = 60
+	arrivals := make(chan arrival, rounds*len(all)*len(all))
+	waiting := 0
+	for i := range rounds {
+		for k, s := range all {
+			began := time.Now()
+			id := s.said(1, 1_000_000+i)
+			at, err := s.node.self.Rec.WaitLogged(b.Context(), id)
+			if err != nil {
+				b.Fatal(err)
+			}
+			sent := time.Now()
+			for j, o := range all {
+				if j == k {
+					continue
+				}
+				waiting++
+				go func() {
+					got, err := o.until(s.cfg.Org, at+1)
+					arrivals <- arrival{max(0, got.Sub(sent)), err}
+				}()
+			}
+			time.Sleep(5*time.Millisecond - time.Since(began))
+		}
+	}
+	var took, bare []time.Duration
+	for range waiting {
+		a := <-arrivals
+		if a.err != nil {
+			b.Fatal(a.err)
+		}
+		took = append(took, a.took)
+	}
+	for range 200 {
+		bare = append(bare, streamed(b, len(all)-1, 1, wireBytes))
+	}
+	benchtest.Latency(b, "log: gossip to 4 peers at 200/s", benchtest.Of(took), benchtest.Of(bare), "plain streams", benchtest.Target{P50: time.Millisecond, P99: 5 * time.Millisecond})
+
+	const events = 20_000
+	org, was := all[0].cfg.Org, all[0].ownSize()
+	start, cpu := time.Now(), benchtest.CPU()
+	for i := 0; i < events; i += 1000 {
+		all[0].said(1000, 2_000_000+i)
+	}
+	last := start
+	for _, s := range all {
+		at, err := s.until(org, was+events)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if at.After(last) {
+			last = at
+		}
+	}
+	cpu = benchtest.CPU() - cpu
+	got := events / last.Sub(start).Seconds()
+	floor := events / streamed(b, len(all)-1, events/attestation.MaxBatch, wireBytes*attestation.MaxBatch).Seconds()
+	benchtest.Rate(b, "log: events to all of 5, authored", got, floor, "the same bytes by plain streams", benchtest.Target{Rate: 15_000})
+	benchtest.Rate(b, "the same by processor time of all 5", cores*events/cpu.Seconds(), floor, "the same bytes by plain streams", benchtest.Target{Rate: 15_000})
+}
