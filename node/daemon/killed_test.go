@@ -26,6 +26,13 @@ func TestMain(m *testing.M) {
 		fmt.Println("child:", child(dir))
 		os.Exit(1)
 	}
+	if dir := os.Getenv(soakVar); dir != "" {
+		if err := soakChild(dir); err != nil {
+			fmt.Println("child:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 
