@@ -142,6 +142,11 @@ func (p *pager) look(s *logState, i, next uint64) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if ok && p.q.Order == attestation.ByIngest {
+		if ok, err = s.standsAt(p.r, i, next-1); err != nil {
+			return false, err
+		}
+	}
 	if ok && len(p.page.Found) == p.limit {
 		return false, p.goesOn()
 	}

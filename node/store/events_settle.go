@@ -70,7 +70,11 @@ func (j Judgement) commit(tx Tx, o uint32) error {
 	if v.Standing != attestation.Valid {
 		return tx.Set(k, append([]byte{byte(v.Standing), byte(v.Level)}, v.Reason...))
 	}
-	if err := tx.Delete(k); err != nil || j.Body.IsZero() {
+	was, err := getOr(tx, k, nil)
+	if err == nil && was != nil {
+		err = errors.Join(tx.Delete(k), countsNow(tx, o, j.Index))
+	}
+	if err != nil || j.Body.IsZero() {
 		return err
 	}
 	held, err := getOr(tx, bodyKey(j.Body), nil)
