@@ -206,6 +206,38 @@ func TestATailIsToldOfWhatCountsLater(t *testing.T) {
 	}
 }
 
+// TestAsManyAsSettleTakesCountLater: what one Settle may hold fits one update.
+func TestAsManyAsSettleTakesCountLater(t *testing.T) {
+	e := open(t, store.Memory())
+	var list []store.Judgement
+	from := uint64(0)
+	for from < store.MaxSettled {
+		b := attestation.Batch{Org: org, From: from}
+		for len(b.Entries) < attestation.MaxBatch {
+			b.Entries = append(b.Entries, append(attestation.Entry{1}, make([]byte, 65)...))
+		}
+		if err := e.Append(context.Background(), b); err != nil {
+			t.Fatal(err)
+		}
+		from += attestation.MaxBatch
+	}
+	for i := range uint64(store.MaxSettled) {
+		list = append(list, store.Judgement{Index: i, Body: envelope.IDOf([]byte(strconv.FormatUint(i, 10))),
+			Verdict: attestation.Verdict{Level: attestation.Logged, Standing: attestation.Pending, Reason: attestation.ReasonUnknown}})
+	}
+	for range 2 {
+		if err := e.Settle(context.Background(), org, store.Settled{Judged: list, Upto: from}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range list {
+			list[i].Verdict = valid
+		}
+	}
+	if got, _ := indexes(t, e, attestation.Query{Order: attestation.ByIngest, Limit: 1000}); uint64(len(got)) != from {
+		t.Errorf("%d count of %d", len(got), from)
+	}
+}
+
 func onBadger(t *testing.T) store.DB {
 	db, err := store.OpenBadger(t.TempDir(), quiet())
 	if err != nil {
