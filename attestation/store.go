@@ -132,7 +132,8 @@ type Store interface {
 	// Query returns one page. All pages of a query hold each event it selects once, in
 	// order: ByLog those of the logs as they were at the first page, ByIngest those that
 	// came meanwhile too. What is not judged yet ends a page ByIngest that asks for more
-	// than Logged, so that nobody passes it. ErrCursor for a cursor of another query,
+	// than Logged, so that nobody passes it; an event that comes to count after it was judged
+	// otherwise stands where it came to count. ErrCursor for a cursor of another query,
 	// ErrCursorAhead for one of more than is held.
 	Query(ctx context.Context, q Query) (Page, error)
 }

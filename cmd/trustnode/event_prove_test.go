@@ -56,7 +56,7 @@ func TestAnEventIsProvenByAFile(t *testing.T) {
 			t.Fatal(a)
 		}
 		a := call("verify", file)
-		if a.code != exitDone || !strings.Contains(a.out, "proof of an event") || !strings.Contains(a.out, e.ID) || !strings.Contains(a.out, e.Says().Type) {
+		if a.code != exitDone || !strings.Contains(a.out, "proof of an event") || !strings.Contains(a.out, e.ID) || !strings.Contains(a.out, e.Says().Type) || !strings.Contains(a.out, "witnessed 0 of 0") {
 			t.Errorf("%s", a)
 		}
 		b, err := os.ReadFile(file)

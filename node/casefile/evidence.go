@@ -3,7 +3,6 @@ package casefile
 import (
 	"context"
 	"slices"
-	"strconv"
 
 	"trustnode/attestation"
 	"trustnode/did"
@@ -145,7 +144,7 @@ func (e Evidence) Words(own func(n int) bool) []Line {
 	w := &words{s: e.Set}
 	for _, x := range e.Set.Entries {
 		if own(x.line) {
-			w.entry(x, "witnessed "+strconv.Itoa(len(x.Witnessed)))
+			w.entry(x)
 		}
 	}
 	for _, o := range e.Set.sortedObjects() {

@@ -44,7 +44,7 @@ func (w *words) trust() {
 
 func (w *words) entries() {
 	for _, e := range w.s.Entries {
-		w.entry(e, fmt.Sprintf("witnessed %d of %d", len(e.Witnessed), w.s.Chain.Head().Policy.FreshQuorum))
+		w.entry(e)
 	}
 	for _, o := range w.s.sortedObjects() {
 		w.object(o)
@@ -54,13 +54,26 @@ func (w *words) entries() {
 	}
 }
 
-func (w *words) entry(e Entry, witnessed string) {
+// witnessed counts who has seen an entry, of how many the charter asks for. Without a charter
+// nobody has to, which is said; how many others should have is then not known.
+func (w *words) witnessed(e Entry) string {
+	n := len(e.Witnessed)
+	switch {
+	case !w.s.Chain.IsZero():
+		return fmt.Sprintf("witnessed %d of %d", n, w.s.Chain.Head().Policy.FreshQuorum)
+	case n == 0:
+		return "witnessed 0 of 0"
+	}
+	return fmt.Sprintf("witnessed %d", n)
+}
+
+func (w *words) entry(e Entry) {
 	key := e.kid
 	if len(key) > 10 {
 		key = key[:10] + "…"
 	}
 	w.add("ok", "%s %d  %s  %s  key %s %s; head %d, %s%s", w.s.org(e.event().Org), e.Index, e.event().Type,
-		e.Event.ID(), key, w.stands(e), e.Head.Size, witnessed, w.seen(e))
+		e.Event.ID(), key, w.stands(e), e.Head.Size, w.witnessed(e), w.seen(e))
 }
 
 func (w *words) object(o object) {

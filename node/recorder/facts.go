@@ -16,10 +16,10 @@ import (
 
 // Facts yields the events that count and that q selects, by organization and
 // index, each with its body when that is held and with every organization's
-// earliest cosignature. q.Any, q.Limit and q.Cursor are ignored. What no longer
-// opens, since a DID log forked, is left out. After an error nothing follows.
+// earliest cosignature. q.Any, q.Level, q.Standing, q.Limit and q.Cursor are ignored. What
+// no longer opens, since a DID log forked, is left out. After an error nothing follows.
 func (r *Recorder) Facts(ctx context.Context, q attestation.Query) iter.Seq2[attestation.Fact, error] {
-	q.Any, q.Limit, q.Cursor = false, attestation.MaxPage, ""
+	q.Any, q.Level, q.Standing, q.Limit, q.Cursor = false, 0, 0, attestation.MaxPage, ""
 	return func(yield func(attestation.Fact, error) bool) {
 		for {
 			page, err := r.cfg.Events.Query(ctx, q)

@@ -56,6 +56,9 @@ func (r *Recorder) rejudgeOnce(ctx context.Context, d did.DID) (bool, error) {
 		if j.verdict == w.Verdict {
 			continue
 		}
+		if len(out.Judged) == store.MaxSettled {
+			break // the rest in the next round
+		}
 		out.Judged = append(out.Judged, j.at(w.Index, r.bodyOf(d, j)))
 		if j.bears() {
 			if w.Index >= k.Size() {

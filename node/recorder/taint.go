@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"context"
+	"slices"
 
 	"trustnode/attestation"
 	"trustnode/attestation/history"
@@ -73,10 +74,12 @@ func (r *Recorder) untaint(ctx context.Context, d did.DID, size uint64) error {
 			out.Judged = append(out.Judged, store.Judgement{Index: i, Verdict: vouched, Body: body})
 		}
 	}
-	if len(out.Judged) == 0 {
-		return nil
+	for part := range slices.Chunk(out.Judged, store.MaxSettled) {
+		if err := r.cfg.Events.Settle(ctx, d, store.Settled{Judged: part}); err != nil {
+			return err
+		}
 	}
-	return r.cfg.Events.Settle(ctx, d, out)
+	return nil
 }
 
 // namedBody is the body that an event names and that is wanted here; none for the own log.

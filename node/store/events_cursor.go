@@ -24,7 +24,6 @@ const (
 	cursorVersion = 2
 	cursorHash    = 8
 	cursorTag     = 4
-	maxCursor     = 12 << 10 // bytes: the sizes of more logs than a federation has members
 )
 
 // cursor is a position behind an event; its zero value is the beginning.
@@ -87,9 +86,11 @@ func (c cursor) size(num uint32) uint64 {
 }
 
 func sizesOf(logs []logState) []uint64 {
-	out := make([]uint64, len(logs))
+	out := make([]uint64, len(logs)) // numbers have no hole, unless they are damaged
 	for i := range logs {
-		out[logs[i].num-1] = logs[i].head.Size
+		if n := int(logs[i].num); n > 0 && n <= len(out) {
+			out[n-1] = logs[i].head.Size
+		}
 	}
 	return out
 }
@@ -135,7 +136,7 @@ func (p *pager) hash(logs int) []byte {
 	q := p.q
 	names := make([]string, logs)
 	for i := range p.logs {
-		if n := int(p.logs[i].num); n <= logs {
+		if n := int(p.logs[i].num); n > 0 && n <= logs {
 			names[n-1] = p.logs[i].org.String()
 		}
 	}

@@ -8,7 +8,9 @@ import (
 )
 
 // Events are numbered over all logs as they come, from 0 on and without a hole. One row
-// names the events of one append, so a log is always in order within it.
+// names the events of one append, so a log is always in order within it. An event that comes
+// to count only after it was judged otherwise is numbered once more, for those that follow,
+// and stands under its last number.
 
 // arrival is one row of the order in which events came.
 type arrival struct {
@@ -50,6 +52,27 @@ func arrived(tx Tx, num uint32, base, count uint64) error {
 		return err
 	}
 	return tx.Set([]byte(keyIngested), u64(n+count))
+}
+
+// countsNow numbers an event once more.
+func countsNow(tx Tx, num uint32, index uint64) error {
+	n, err := ingested(tx)
+	if err != nil {
+		return err
+	}
+	if err := tx.Set(indexKey(keyLate, num, index), u64(n)); err != nil {
+		return err
+	}
+	return arrived(tx, num, index, 1)
+}
+
+// standsAt reports whether an event stands under a number, and not under a later one.
+func (s *logState) standsAt(r Reader, i, number uint64) (bool, error) {
+	b, err := getOr(r, indexKey(keyLate, s.num, i), nil)
+	if err != nil || b == nil {
+		return err == nil, err
+	}
+	return be64(b) == number, nil
 }
 
 // ingested returns how many events have a number.

@@ -22,6 +22,7 @@ import (
 //	po/<dim 1><hash 8><o><base 8>  offsets from base, uvarints: one per value and append
 //	ic                     number 8 of events ever appended, over all logs
 //	in/<n 8>               o 4, base 8, count 2: the events numbered from n on, as one append brought them
+//	la/<o><index 8>        number 8 under which an event came to count, after it had come without
 //	da/<o><level 1><n 8>   earliest 8, latest 8: seconds since 1970 of the events n·256^(level+1) and following
 //	lv/<o>                 size 8 up to which events are judged
 //	st/<o><index 8>        standing 1, level 1, reason; only of what is not valid
@@ -51,6 +52,7 @@ const (
 	keyPosting   = "po/"
 	keyIngested  = "ic"
 	keyIngest    = "in/"
+	keyLate      = "la/"
 	keyTimes     = "da/"
 	keyLevel     = "lv/"
 	keyStanding  = "st/"

@@ -160,6 +160,93 @@ func TestATailWaitsForJudgement(t *testing.T) {
 	}
 }
 
+// TestATailIsToldOfWhatCountsLater: an event that was passed because it did not count is told
+// when it does, once; who reads from the beginning finds it once too, in that place.
+func TestATailIsToldOfWhatCountsLater(t *testing.T) {
+	for _, db := range []store.DB{store.Memory(), onBadger(t)} {
+		e := open(t, db)
+		b := attestation.Batch{Org: org}
+		for i := range 4 {
+			b.Entries = append(b.Entries, attesttest.Entry(t, org, i, nil))
+		}
+		if err := e.Append(context.Background(), b); err != nil {
+			t.Fatal(err)
+		}
+		pending := attestation.Verdict{Level: attestation.Logged, Standing: attestation.Pending, Reason: attestation.ReasonUnknown}
+		judge(t, e, valid, pending, pending, valid)
+		q := attestation.Query{Order: attestation.ByIngest}
+		got, tail := indexes(t, e, q)
+		if !slices.Equal(got, []uint64{0, 3}) {
+			t.Fatalf("%v", got)
+		}
+		late := func(i uint64) {
+			if err := e.Settle(context.Background(), org, store.Settled{Judged: []store.Judgement{{Index: i, Verdict: valid}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		late(2)
+		q.Cursor = tail
+		if got, tail = indexes(t, e, q); !slices.Equal(got, []uint64{2}) {
+			t.Fatalf("counts later: %v", got)
+		}
+		late(1)
+		e = open(t, db)
+		q.Cursor = tail
+		if got, _ = indexes(t, e, q); !slices.Equal(got, []uint64{1}) {
+			t.Fatalf("counts last: %v", got)
+		}
+		for _, limit := range []int{1, 2, 100} {
+			if got, _ = indexes(t, e, attestation.Query{Order: attestation.ByIngest, Limit: limit}); !slices.Equal(got, []uint64{0, 3, 2, 1}) {
+				t.Errorf("from the beginning: %v", got)
+			}
+		}
+		if got, _ = indexes(t, e, attestation.Query{}); !slices.Equal(got, []uint64{0, 1, 2, 3}) {
+			t.Errorf("by log: %v", got)
+		}
+	}
+}
+
+// TestAsManyAsSettleTakesCountLater: what one Settle may hold fits one update.
+func TestAsManyAsSettleTakesCountLater(t *testing.T) {
+	e := open(t, store.Memory())
+	var list []store.Judgement
+	from := uint64(0)
+	for from < store.MaxSettled {
+		b := attestation.Batch{Org: org, From: from}
+		for len(b.Entries) < attestation.MaxBatch {
+			b.Entries = append(b.Entries, append(attestation.Entry{1}, make([]byte, 65)...))
+		}
+		if err := e.Append(context.Background(), b); err != nil {
+			t.Fatal(err)
+		}
+		from += attestation.MaxBatch
+	}
+	for i := range uint64(store.MaxSettled) {
+		list = append(list, store.Judgement{Index: i, Body: envelope.IDOf([]byte(strconv.FormatUint(i, 10))),
+			Verdict: attestation.Verdict{Level: attestation.Logged, Standing: attestation.Pending, Reason: attestation.ReasonUnknown}})
+	}
+	for range 2 {
+		if err := e.Settle(context.Background(), org, store.Settled{Judged: list, Upto: from}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range list {
+			list[i].Verdict = valid
+		}
+	}
+	if got, _ := indexes(t, e, attestation.Query{Order: attestation.ByIngest, Limit: 1000}); uint64(len(got)) != from {
+		t.Errorf("%d count of %d", len(got), from)
+	}
+}
+
+func onBadger(t *testing.T) store.DB {
+	db, err := store.OpenBadger(t.TempDir(), quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
 // TestOnePageLooksAtABoundedNumber: a query that finds nothing in much answers with pages of
 // nothing, and still finds the last event.
 func TestOnePageLooksAtABoundedNumber(t *testing.T) {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -10,13 +11,6 @@ import (
 
 	"trustnode/attestation"
 	"trustnode/did/envelope"
-)
-
-const (
-	defaultPage = 100
-	// maxLooked is how many events one page looks at: a query that finds little in much
-	// takes several pages, and no page long.
-	maxLooked = 20_000
 )
 
 // Query implements attestation.Store.
@@ -116,31 +110,44 @@ func (p *pager) arrival(s *logState, a arrival) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if !meets {
-			i = min(next, end)
-			p.c.place, p.c.next = place{s.num, s.org, i - 1}, a.first+(i-a.base)
+		if meets {
+			more, err := p.look(s, i, a.first+(i-a.base)+1)
+			if err != nil || !more {
+				return false, err
+			}
+			i++
 			continue
 		}
-		if more, err := p.look(s, i, a.first+(i-a.base)+1); err != nil || !more {
-			return false, err
+		if p.enough() {
+			return false, cmp.Or(p.ctx.Err(), p.goesOn())
 		}
-		i++
+		i = min(next, end)
+		p.c.place, p.c.next = place{s.num, s.org, i - 1}, a.first+(i-a.base)
 	}
-	return end == a.base+a.count, p.ctx.Err()
+	return end == a.base+a.count, nil
+}
+
+// enough counts what was looked at, and reports whether it is as much as one page may, or
+// nobody waits for it any more.
+func (p *pager) enough() bool {
+	p.looked++
+	return p.looked > maxLooked || p.looked%256 == 0 && p.ctx.Err() != nil
 }
 
 // look takes an event into the page if it is one that is asked for. False ends the page
 // before it. next is the number after it, in the order of arrival.
 func (p *pager) look(s *logState, i, next uint64) (bool, error) {
-	if p.looked++; p.looked > maxLooked {
-		return false, p.goesOn()
-	}
-	if p.looked%256 == 0 && p.ctx.Err() != nil {
-		return false, p.ctx.Err()
+	if p.enough() {
+		return false, cmp.Or(p.ctx.Err(), p.goesOn())
 	}
 	f, ok, err := s.found(p.r, p.q, p.window, i)
 	if err != nil {
 		return false, err
+	}
+	if ok && p.q.Order == attestation.ByIngest {
+		if ok, err = s.standsAt(p.r, i, next-1); err != nil {
+			return false, err
+		}
 	}
 	if ok && len(p.page.Found) == p.limit {
 		return false, p.goesOn()

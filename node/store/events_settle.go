@@ -93,7 +93,11 @@ func (j Judgement) commit(tx Tx, o uint32, again bool) error {
 		return tx.Set(k, append([]byte{byte(v.Standing), byte(v.Level)}, v.Reason...))
 	}
 	if again {
-		if err := tx.Delete(k); err != nil {
+		was, err := getOr(tx, k, nil)
+		if err == nil && was != nil {
+			err = errors.Join(tx.Delete(k), countsNow(tx, o, j.Index))
+		}
+		if err != nil {
 			return err
 		}
 	}

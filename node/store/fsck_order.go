@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"maps"
+	"slices"
 
 	"trustnode/attestation"
 )
@@ -31,9 +32,10 @@ func (c *inspector) times(l *inspectedLog) error {
 	return err
 }
 
-// arrivals checks that every entry has one number in the order of arrival.
+// arrivals checks that every entry has a number in the order of arrival, and those that came
+// to count later a second one.
 func (c *inspector) arrivals() error {
-	next, n := map[uint32]uint64{}, uint64(0)
+	o := newOrder()
 	err := c.scan([]byte(keyIngest), func(k, v []byte) error {
 		a, err := decodeArrival(k, v)
 		l := c.logs[a.num]
@@ -41,77 +43,130 @@ func (c *inspector) arrivals() error {
 			c.audit("the arrival %x is of no entries that are held", k[len(keyIngest):])
 			return nil
 		}
-		if a.first != n || a.base != next[a.num] {
-			c.found(l.name, int64(a.base), "its number of arrival is %d of entry %d, where %d of entry %d is next", a.first, a.base, n, next[a.num])
+		if want := o.next[a.num]; !o.take(a) {
+			c.found(l.name, int64(a.base), "its number of arrival is %d of entry %d, where entry %d is next", a.first, a.base, want)
 		}
-		n, next[a.num] = a.first+a.count, a.base+a.count
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	for _, l := range c.inOrder() {
-		if next[l.num] < l.head.Size {
-			c.found(l.name, int64(next[l.num]), "it and what follows have no number of arrival")
+		if next := o.next[l.num]; next < l.head.Size {
+			c.found(l.name, int64(next), "it and what follows have no number of arrival")
 		}
 	}
+	err = c.scan([]byte(keyLate), func(k, v []byte) error {
+		if l := c.numbered(k, len(keyLate)); l != nil && !o.late(k, v) {
+			c.found(l.name, -1, "the number %x under which an entry came to count is not its last (%x)", v, k[len(keyLate)+4:])
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if n := len(o.again); n > 0 {
+		c.audit("%d entries came to count, and it is not told under which number", n)
+	}
 	b, err := getOr(c.r, []byte(keyIngested), make([]byte, 8))
-	if err == nil && (len(b) != 8 || be64(b) != n) {
-		c.audit("%x is given as the number of events, %d are numbered", b, n)
+	if err == nil && (len(b) != 8 || be64(b) != o.n) {
+		c.audit("%x is given as the number of events, %d are numbered", b, o.n)
 	}
 	return err
 }
 
+// order is the order of arrival while it is read: what comes next, and where entries stand
+// that have a second number.
+type order struct {
+	n     uint64
+	next  map[uint32]uint64
+	again map[string]uint64 // by key of keyLate
+}
+
+func newOrder() *order { return &order{next: map[uint32]uint64{}, again: map[string]uint64{}} }
+
+// take takes the next row; false for one that has not its place.
+func (o *order) take(a arrival) bool {
+	ok := a.first == o.n
+	o.n = a.first + a.count
+	if a.count == 1 && a.base < o.next[a.num] {
+		o.again[string(indexKey(keyLate, a.num, a.base))] = a.first
+		return ok
+	}
+	ok = ok && a.base == o.next[a.num]
+	o.next[a.num] = a.base + a.count
+	return ok
+}
+
+// late takes a row that says where an entry stands; false for one that says another number.
+func (o *order) late(k, v []byte) bool {
+	n, ok := o.again[string(k)]
+	delete(o.again, string(k))
+	return ok && len(v) == 8 && be64(v) == n
+}
+
 // renumber makes the order of arrival whole: what stands in it rightly keeps its order, and
-// what is missing follows by log. A sound order stays as it is.
+// what is missing follows by log. A sound order stays as it is; in one that is not, an entry
+// that came to count later stands where it came.
 func renumber(ctx context.Context, db DB, logs []logState) error {
 	kept, sound, err := soundArrivals(ctx, db, logs)
 	if err != nil || sound {
 		return err
 	}
-	if err := clearPrefix(ctx, db, keyIngest); err != nil {
-		return err
-	}
-	return db.Update(ctx, func(tx Tx) error {
-		if err := tx.Delete([]byte(keyIngested)); err != nil {
+	for _, prefix := range []string{keyIngest, keyLate} {
+		if err := clearPrefix(ctx, db, prefix); err != nil {
 			return err
 		}
-		for _, a := range kept {
-			if err := arrived(tx, a.num, a.base, a.count); err != nil {
-				return err
+	}
+	if err := db.Update(ctx, func(tx Tx) error { return tx.Delete([]byte(keyIngested)) }); err != nil {
+		return err
+	}
+	for part := range slices.Chunk(kept, rebuildKeys) {
+		err := db.Update(ctx, func(tx Tx) error {
+			for _, a := range part {
+				if err := arrived(tx, a.num, a.base, a.count); err != nil {
+					return err
+				}
 			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // soundArrivals returns the rows that a whole order consists of, and whether they are those
 // that are kept. A row that is damaged loses its place, not its entries.
 func soundArrivals(ctx context.Context, db DB, logs []logState) (out []arrival, sound bool, err error) {
-	next, size := map[uint32]uint64{}, map[uint32]uint64{}
+	o, next, size := newOrder(), map[uint32]uint64{}, map[uint32]uint64{}
 	for i := range logs {
 		size[logs[i].num] = logs[i].head.Size
 	}
-	n := uint64(0)
 	sound = true
 	err = db.View(ctx, func(r Reader) error {
 		err := r.Scan([]byte(keyIngest), nil, func(k, v []byte) bool {
 			a, err := decodeArrival(k, v)
-			sound = sound && err == nil && a.first == n && a.base == next[a.num] && a.base+a.count <= size[a.num]
-			if err == nil && a.base <= next[a.num] && a.base+a.count > next[a.num] && a.base+a.count <= size[a.num] {
-				a.count -= next[a.num] - a.base
-				a.base = next[a.num]
-				next[a.num] += a.count
-				out = append(out, a)
+			if err != nil || a.base+a.count > size[a.num] {
+				sound = false
+				return true
 			}
-			n = a.first + a.count
+			sound = o.take(a) && sound
+			if at := next[a.num]; a.base <= at && a.base+a.count > at {
+				out = append(out, arrival{num: a.num, base: at, count: a.base + a.count - at})
+				next[a.num] = a.base + a.count
+			}
 			return true
 		})
 		if err != nil {
 			return err
 		}
+		if err := r.Scan([]byte(keyLate), nil, func(k, v []byte) bool { sound = o.late(k, v) && sound; return true }); err != nil {
+			return err
+		}
 		held, err := ingested(r)
-		sound = sound && err == nil && held == n
+		sound = sound && err == nil && held == o.n && len(o.again) == 0
 		return nil
 	})
 	for i := range logs {

@@ -53,6 +53,9 @@ func fill(t testing.TB, db store.DB) {
 		f.must(e.Settle(ctx, org, store.Settled{Upto: 530, Judged: []store.Judgement{{Index: at, Verdict: valid, Body: envelope.IDOf(fmt.Appendf(nil, `{"held":%d}`, i+1))}}}))
 	}
 	f.must(e.Settle(ctx, org, store.Settled{Judged: []store.Judgement{{Index: 9, Verdict: attestation.Verdict{Standing: attestation.Void, Level: attestation.Logged, Reason: attestation.ReasonKey}}}}))
+	for _, v := range []attestation.Verdict{{Standing: attestation.Pending, Level: attestation.Logged, Reason: attestation.ReasonUnknown}, valid} {
+		f.must(e.Settle(ctx, org, store.Settled{Judged: []store.Judgement{{Index: 11, Verdict: v}, {Index: 12, Verdict: v}}}))
+	}
 	if _, err := e.PutBody(ctx, body); err != nil {
 		t.Fatal(err)
 	}

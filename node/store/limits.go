@@ -24,4 +24,16 @@ const (
 	memTableBytes  = 32 << 20
 	blockCacheSize = 24 << 20
 	valueLogBytes  = 64 << 20
+
+	// MaxSettled is how many events one Settle can make count that did not: each takes four
+	// keys, and an Update has MaxUpdateKeys.
+	MaxSettled = 8000
+	// defaultPage is how many events a page has unless it is said.
+	defaultPage = 100
+	// maxLooked is how many events one page looks at: a query that finds little in much
+	// takes several pages, and no page long.
+	maxLooked = 20_000
+	// maxCursor is the largest cursor in bytes: the sizes of more logs than a federation has
+	// members.
+	maxCursor = 12 << 10
 )
