@@ -34,7 +34,10 @@ func TestI6TimesOfACredentialOnlyNarrow(t *testing.T) {
 		{"another's key under the name of the key", harbor + "#key-1", foreignKey, false},
 		{"another's key", line + "#key-1", foreignKey, false},
 	}
-	taken := 0
+	// Without a change it is taken: what is refused below is refused for its times or its key.
+	if _, err := credential.Verify(t.Context(), secure(t, document, options, key1), credential.Options{Resolve: (&world{}).resolve(t), At: now}); err != nil {
+		t.Fatal(err)
+	}
 	rapid.Check(t, func(rt *rapid.T) {
 		when := func(label string) time.Time {
 			return now.Add(time.Duration(rapid.OneOf(rapid.IntRange(-3, 3), rapid.IntRange(-9e6, 9e6)).Draw(rt, label)) * time.Second)
@@ -56,15 +59,10 @@ func TestI6TimesOfACredentialOnlyNarrow(t *testing.T) {
 		if want := k.counts && !now.Before(from) && now.Before(end); (err == nil) != want {
 			rt.Fatalf("%s, %s..%s, created %s: %v", k.name, from, end, created, err)
 		}
-		if err == nil {
-			taken++
-		} else if !reflect.DeepEqual(r, credential.Result{}) {
+		if err != nil && !reflect.DeepEqual(r, credential.Result{}) {
 			rt.Fatalf("a result beside %v", err)
 		}
 	})
-	if taken == 0 {
-		t.Error("nothing was ever accepted")
-	}
 }
 
 // TestI21ExportedAgainItIsTheSame (identity I-21): a credential is a function of the agent
