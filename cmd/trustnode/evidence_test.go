@@ -2,8 +2,11 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -31,6 +34,8 @@ func TestTheRecordOfALoanIsOneFile(t *testing.T) {
 	f.rowsOf("vendor", loan.ID) // who asks for them has them in the log: without, nothing there says that they came before the end
 	f.must("loan", "revoke", "--data", "acme", "--reason", "ended", loan.ID)
 	f.code(exitRefused, "loan", "read", "--data", "vendor", "--as", "quant", "--purpose", "again", loan.ID)
+
+	f.counted("acme")
 
 	files := map[string]string{}
 	for side, says := range map[string][]string{
@@ -90,4 +95,27 @@ func (f *folk) endOf(side, loan string) string {
 	}
 	f.t.Fatalf("the log of %s does not end loan %s: %+v", side, loan, all.Events)
 	return ""
+}
+
+// counted looks at what a linked node counts of its logs.
+func (f *folk) counted(side string) {
+	f.t.Helper()
+	var st httpapi.Status
+	f.must("status", "--data", side, "--json").into(f.t, &st)
+	res, err := http.Get("http://" + st.HTTP + "/metrics")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for _, want := range []string{`trustnode_witness_requests_total\{status="200"\} [1-9]`, `trustnode_sync_lines_total\{result="(taken|held)"\} [1-9]`, `trustnode_ingest_dropped_total\{reason="full"\} 0`,
+		`trustnode_pins_bytes [1-9]`, `trustnode_free_bytes\{dir="data"\} [1-9]`, `(?s)trustnode_log_size\{org=.*trustnode_log_size\{org=.*trustnode_log_size\{org=`, `trustnode_log_head_age_seconds\{org=`, `trustnode_parked_events\{org=.*\} 0`,
+		`trustnode_log_append_seconds_count\{stage="take"\} [1-9]`} {
+		if !regexp.MustCompile(want).Match(b) {
+			f.t.Errorf("no %s in\n%s", want, b)
+		}
+	}
 }

@@ -63,7 +63,7 @@ func (c *conversation) takeLine(ctx context.Context, id envelope.ID, l bundle.Li
 	if o == Taken || o == Held {
 		got[id] = true
 	}
-	return judged("object "+id.String(), o, err)
+	return c.judged("object "+id.String(), o, err)
 }
 
 func (c *conversation) fetchBodies(ctx context.Context, ids []envelope.ID, got map[envelope.ID]bool) error {

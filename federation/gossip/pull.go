@@ -41,8 +41,9 @@ func (c *conversation) ask(a ask, take func(line []byte) error) (end, error) {
 	}
 }
 
-// judged turns the outcome of an offer into an error where the peer is to blame.
-func judged(what string, o Outcome, err error) error {
+// judged counts the outcome of an offer, and turns it into an error where the peer is to blame.
+func (c *conversation) judged(what string, o Outcome, err error) error {
+	c.n.stats.lines[o].Add(1)
 	switch {
 	case err != nil && o != False && o != Forked:
 		return fmt.Errorf("%s: %w", what, err)
@@ -117,7 +118,7 @@ func (c *conversation) offerCharter(ctx context.Context, e envelope.Envelope) (O
 		}
 		o, err = c.n.cfg.Charters.Offer(ctx, e)
 	}
-	return o, judged("charter "+e.ID().String(), o, err)
+	return o, c.judged("charter "+e.ID().String(), o, err)
 }
 
 // pullMembers asks for the DID logs of those a charter names and the head does not.
@@ -192,7 +193,7 @@ func (c *conversation) pullSet(ctx context.Context, a ask, t envelope.Type, offe
 			return err
 		}
 		o, err := offer(ctx, e)
-		return judged(string(t), o, err)
+		return c.judged(string(t), o, err)
 	})
 	return err
 }
@@ -237,7 +238,7 @@ func (c *conversation) compareHead(ctx context.Context, x didHead) error {
 		return nil
 	}
 	o, err := c.n.cfg.Intake.Merge(ctx, x.DID, []byte(x.Note))
-	return judged("head of "+x.DID.String(), o, err)
+	return c.judged("head of "+x.DID.String(), o, err)
 }
 
 func (c *conversation) pullLog(ctx context.Context, x didHead) error {
@@ -261,7 +262,7 @@ func (c *conversation) pullLog(ctx context.Context, x didHead) error {
 			}
 			o, err := c.n.cfg.Intake.Ingest(ctx, p)
 			stop = o != Taken && o != Held
-			if err = judged("log of "+x.DID.String(), o, err); o == False {
+			if err = c.judged("log of "+x.DID.String(), o, err); o == False {
 				bad, err = err, nil
 			}
 			return err
@@ -322,7 +323,7 @@ func (c *conversation) pullNotesFrom(ctx context.Context, d did.DID, from, to ui
 				}
 				last = size
 				o, err := c.n.cfg.Intake.Merge(ctx, d, []byte(note))
-				if err := judged("note of "+d.String(), o, err); err != nil {
+				if err := c.judged("note of "+d.String(), o, err); err != nil {
 					return err
 				}
 			}

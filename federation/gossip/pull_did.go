@@ -102,7 +102,7 @@ func (c *conversation) offerDID(ctx context.Context, d did.DID, l didLines) (Out
 	offer := func(b Branch) (Outcome, error) {
 		o, err := c.n.cfg.Identities.Offer(ctx, d, b.After+1, b.Log, b.Witness)
 		news = news || o == Taken
-		return o, judged("DID log of "+d.String(), o, err)
+		return o, c.judged("DID log of "+d.String(), o, err)
 	}
 	if len(l.main.Log) > 0 {
 		var err error

@@ -86,13 +86,13 @@ func (n *Node) answerWitness(ctx context.Context, from federation.PeerID, org di
 	}
 	if line != nil {
 		status, body, err := n.cfg.Witnessing.Entry(ctx, org, line)
-		if err != nil {
+		if n.stats.answered(status); err != nil {
 			return nil, err
 		}
 		return envelope.Marshal(witnessAnswer{Body: string(body), Status: uint64(status)})
 	}
 	status, body, err := n.cfg.Witnessing.Answer(ctx, org, checkpoint)
-	if err != nil {
+	if n.stats.answered(status); err != nil {
 		return nil, err
 	}
 	if size := requestSize(checkpoint); size > 0 {

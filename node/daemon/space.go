@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -100,4 +101,16 @@ func (n *Node) checkSpace(context.Context) []httpapi.Check {
 		return []httpapi.Check{warn(fmt.Sprintf("below %d MiB new work is refused", n.reserve()>>20), "%d MiB free below %s", free>>20, n.cfg.Dir)}
 	}
 	return []httpapi.Check{ok("room: %d MiB free below %s", free>>20, n.cfg.Dir)}
+}
+
+// counts are the numbers of the process for its metrics.
+func (n *Node) counts() (c httpapi.Counts) {
+	if n.gossip != nil {
+		c.Gossip = n.gossip.Stats()
+	}
+	c.FreeBytes, _ = n.free(n.cfg.Dir)
+	if f, err := os.Stat(filepath.Join(n.cfg.Dir, pinsFile)); err == nil {
+		c.PinsBytes = f.Size()
+	}
+	return c
 }

@@ -183,7 +183,7 @@ func (s *server) events(ctx context.Context, in *EventFilter) (Events, error) {
 	if err != nil {
 		return Events{}, err
 	}
-	page, err := s.Events.Query(ctx, q)
+	page, err := s.query(ctx, q)
 	if err != nil {
 		return Events{}, err
 	}

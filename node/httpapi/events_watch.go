@@ -80,7 +80,7 @@ func (s *server) watch(ctx context.Context, in *EventFilter, last string) (*watc
 		}
 	}
 	w := &watch{s: s, q: q}
-	if w.page, err = s.Events.Query(ctx, q); err != nil {
+	if w.page, err = s.query(ctx, q); err != nil {
 		return nil, err
 	}
 	places := s.publicWatches
@@ -114,7 +114,7 @@ func (w *watch) stream(ctx huma.Context) {
 		changed := w.s.Node.Rec.Changed()
 		if quiet {
 			var err error
-			if w.page, err = w.s.Events.Query(ctx.Context(), w.q); err != nil {
+			if w.page, err = w.s.query(ctx.Context(), w.q); err != nil {
 				if ctx.Context().Err() == nil {
 					w.s.log.WarnContext(ctx.Context(), "a stream of events ends", "err", err)
 				}

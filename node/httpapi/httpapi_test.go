@@ -279,7 +279,7 @@ func TestMetricsAreForThisMachine(t *testing.T) {
 		r.Header.Set("Forwarded", "for=127.0.0.1")
 		w := httptest.NewRecorder()
 		d.h.ServeHTTP(w, r)
-		if w.Code != want || (want == 200) != bytes.Contains(w.Body.Bytes(), []byte("trustnode_log_size ")) {
+		if w.Code != want || (want == 200) != bytes.Contains(w.Body.Bytes(), []byte("trustnode_outbox_waiting ")) {
 			t.Errorf("from %q: got %d, want %d", from, w.Code, want)
 		}
 	}

@@ -330,14 +330,18 @@ func TestHostCheckByHTTP(t *testing.T) {
 	}
 }
 
-// The metrics of DIDs are there from the start.
-func TestDIDMetrics(t *testing.T) {
+// The metrics of DIDs and logs are there from the start; those of each log once one is held.
+func TestMetrics(t *testing.T) {
 	d := open(t)
 	r := httptest.NewRequest("GET", "/metrics", nil)
 	r.RemoteAddr = "127.0.0.1:1"
 	w := httptest.NewRecorder()
+	d.operator("GET", "/api/v1/events", nil)
 	d.h.ServeHTTP(w, r)
-	for _, want := range []string{`trustnode_did_state{did="did:webvh:`, `:solo.example",state="held"} 1`, "trustnode_did_head_age_seconds{did=", "trustnode_did_forks_total 0"} {
+	for _, want := range []string{`trustnode_did_state{did="did:webvh:`, `:solo.example",state="held"} 1`, "trustnode_did_head_age_seconds{did=", "trustnode_did_forks_total 0",
+		`trustnode_log_state{state="open"} 1`, `trustnode_log_state{state="corrupt"} 0`,
+		"trustnode_outbox_waiting", "trustnode_witnessed_orgs", `trustnode_events_total{level="authored"}`, "trustnode_verify_backlog 0",
+		"trustnode_equivocations_total 0", "trustnode_query_seconds_count 1"} {
 		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("no %s in %s", want, w.Body)
 		}

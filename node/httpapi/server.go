@@ -19,8 +19,10 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"trustnode/node/fault"
+	"trustnode/node/recorder"
 )
 
 // Limits of the server.
@@ -53,6 +55,7 @@ type server struct {
 	turnedAway atomic.Uint64
 	// watches and publicWatches hold one item for each open stream of events.
 	watches, publicWatches chan struct{}
+	queries                prometheus.Histogram // how long queries of events take
 }
 
 // New returns the handler of every route. token is the operator's.
@@ -68,7 +71,8 @@ func New(s Services, token, version string, log *slog.Logger) http.Handler {
 	}
 	api := humago.New(mux, cfg)
 	srv := &server{Services: s, token: sha256.Sum256([]byte(token)), log: log,
-		watches: make(chan struct{}, maxWatches), publicWatches: make(chan struct{}, maxPublicWatches)}
+		watches: make(chan struct{}, maxWatches), publicWatches: make(chan struct{}, maxPublicWatches),
+		queries: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "trustnode", Name: "query_seconds", Help: "how long a page of events takes", Buckets: recorder.Bounds()})}
 	api.UseMiddleware(noStore, srv.authorize(api))
 	srv.public(api, mux)
 	srv.borrower(api)

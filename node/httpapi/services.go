@@ -28,7 +28,8 @@ type Services struct {
 	Oracle *oracle.Oracle
 	// Resolver answers for DIDs, and for what is hosted of the own one.
 	Resolver *resolver.Resolver
-	Info     func() Info // what the process itself knows
+	Info     func() Info   // what the process itself knows
+	Counts   func() Counts // what it counts; nil: nothing
 	Custody  Custody
 	// PublicEvents opens events and logs to anyone; bodies for named readers stay closed.
 	PublicEvents bool

@@ -411,6 +411,27 @@ func parkedOf(r store.Reader, org did.DID, after envelope.ID, max int) (out []en
 	return out, err
 }
 
+// Parked counts the agent objects that each log names and nobody has given yet: the effect of
+// their events waits.
+func (m *Member) Parked(ctx context.Context) (map[did.DID]int, error) {
+	heads, err := m.n.Rec.Heads(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := map[did.DID]int{}
+	err = m.n.DB.View(ctx, func(r store.Reader) error {
+		for _, h := range heads {
+			ids, err := parkedOf(r, h.Org, envelope.ID{}, maxParked)
+			if err != nil {
+				return err
+			}
+			out[h.Org] = len(ids)
+		}
+		return nil
+	})
+	return out, err
+}
+
 // TakeAgent takes an agent object that an event names, verified at that event's place,
 // and projects it. It reports whether it was wanted; another one is not kept.
 func (m *Member) TakeAgent(ctx context.Context, e envelope.Envelope) (bool, error) {
