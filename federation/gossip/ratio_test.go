@@ -19,8 +19,8 @@ func spent(f func()) time.Duration {
 // per message, and catch-up at least 3 times live gossip, where events come one at a time.
 // Making and signing the events counts where they are gossiped.
 func TestRatiosOfGossip(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes processor time")
+	if testing.Short() || benchtest.Race {
+		t.Skip("takes processor time, and means nothing under the race detector")
 	}
 	const events, missed = 120, 1000
 	batched, caught := 0.0, 0.0

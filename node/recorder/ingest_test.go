@@ -297,8 +297,8 @@ func dump(t *testing.T, n *node) []string {
 	posts := map[string][]uint64{}
 	err := n.audit.View(context.Background(), func(r store.Reader) error {
 		return r.Scan(nil, nil, func(k, v []byte) bool {
-			if bytes.HasPrefix(k, []byte("in/")) {
-				return true // the order in which events came is that order
+			if bytes.HasPrefix(k, []byte("in/")) || bytes.HasPrefix(k, []byte("la/")) {
+				return true // the order in which events came, and came to count, is that order
 			}
 			if !bytes.HasPrefix(k, []byte("po/")) {
 				out = append(out, fmt.Sprintf("%q %x", k, v))

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"trustnode/attestation"
@@ -94,6 +95,11 @@ func TestOneFalseSignatureOfMany(t *testing.T) {
 		st := n.Stats()
 		if st.Logged != 256 || st.Authored != 255 || st.Backlog != 0 || st.Void[recorder.Voided{Org: acme.did, Reason: attestation.ReasonSignature}] != 1 {
 			t.Errorf("counted %+v", st)
+		}
+		for _, stage := range []recorder.Stage{recorder.StageJudge, recorder.StageTake} {
+			if got := st.Append[stage]; got.Count != 1 || len(got.Buckets) != len(recorder.Bounds()) {
+				t.Errorf("stage %s took %+v", stage, got)
+			}
 		}
 	}
 }
@@ -236,4 +242,26 @@ func TestLogsAreTakenSideBySide(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestStagesOfTheOwnLogAreTimed: each is, up to the signed head.
+func TestStagesOfTheOwnLogAreTimed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		acme := newParty("acme", 0x11)
+		n := running(t, acme, knows(acme))
+		for i := range 5 {
+			n.event(t, plain(i))
+		}
+		flush(t, n)
+		st := n.Stats()
+		for _, stage := range []recorder.Stage{recorder.StageAppend, recorder.StageReadBack, recorder.StagePin, recorder.StageStore} {
+			// Time stands still in here, so each lies in the first bucket.
+			if got := st.Append[stage]; got.Count == 0 || got.Buckets[0] != got.Count || got.Seconds != 0 {
+				t.Errorf("stage %s took %+v", stage, got)
+			}
+		}
+		if st.Logged != 6 || st.Authored != 6 || st.Backlog != 0 || len(st.Void) != 0 {
+			t.Errorf("counted %+v", st)
+		}
+	})
 }

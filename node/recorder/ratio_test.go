@@ -57,8 +57,8 @@ func openCounted(t *testing.T) *commits {
 
 // TestRatioOfABatch: a durable batch of 256 beside as many single appends.
 func TestRatioOfABatch(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes processor time")
+	if testing.Short() || benchtest.Race {
+		t.Skip("takes processor time, and means nothing under the race detector")
 	}
 	acme := newParty("acme", 0x11)
 	l := long(t, acme, 512)
@@ -87,8 +87,8 @@ func TestRatioOfABatch(t *testing.T) {
 // TestRatioOfIngest: ingest beside a plain loop of RFC 8785 transform, single check and one
 // synced transaction per event. Ingest uses the cores it finds, counted as two.
 func TestRatioOfIngest(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes processor time")
+	if testing.Short() || benchtest.Race {
+		t.Skip("takes processor time, and means nothing under the race detector")
 	}
 	acme, beta := newParty("acme", 0x11), newParty("beta", 0x21)
 	const size = 1024

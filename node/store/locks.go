@@ -16,7 +16,11 @@ var lockSeed = maphash.MakeSeed()
 
 // Lock waits for the lock of a log and returns what releases it.
 func (l *LogLocks) Lock(d did.DID) (release func()) {
-	m := &l[maphash.String(lockSeed, d.String())%uint64(len(l))]
+	m := &l[lockOf(d)]
 	m.Lock()
 	return m.Unlock
+}
+
+func lockOf(d did.DID) int {
+	return int(maphash.String(lockSeed, d.String()) % uint64(len(LogLocks{})))
 }
