@@ -33,6 +33,7 @@ func soakChild(dir string) error {
 	if err != nil {
 		return err
 	}
+	spareMemory() // as Run does
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	n, err := Open(ctx, cfg, Options{Passphrase: []byte(attackPass), Log: slog.New(slog.DiscardHandler), Version: "attack"})
@@ -53,7 +54,7 @@ func soakChild(dir string) error {
 		switch err := binary.Read(in, binary.BigEndian, &length); err {
 		case nil:
 		case io.EOF:
-			fmt.Println("memory", size, residentKiB("VmHWM"), residentKiB("VmRSS"))
+			sayMemory(size)
 			return nil
 		default:
 			return err
@@ -71,10 +72,16 @@ func soakChild(dir string) error {
 			return fmt.Errorf("entries from %d: %s, %v", p.From, res.Verdict, err)
 		}
 		if size = res.Size; size >= next {
-			fmt.Println("memory", size, residentKiB("VmHWM"), residentKiB("VmRSS"))
+			sayMemory(size)
 			next = size + 100_000
 		}
 	}
+}
+
+// sayMemory prints the resident memory of this process: at most, now, and of that what is
+// its own; the rest are pages of files the kernel can take back at any time.
+func sayMemory(size uint64) {
+	fmt.Println("memory", size, residentKiB("VmHWM"), residentKiB("VmRSS"), residentKiB("RssAnon"))
 }
 
 // residentKiB is a figure of this process in KiB, 0 where the system does not say it.
@@ -125,12 +132,12 @@ func TestAMillionEventsInLittleMemory(t *testing.T) {
 		defer in.Close()
 		vendor.feed(in, total)
 	}()
-	var size, peak, now int
+	var size, peak, now, own int
 	for line := range said {
-		if n, err := fmt.Sscanf(line, "memory %d %d %d", &size, &peak, &now); n != 3 {
+		if n, err := fmt.Sscanf(line, "memory %d %d %d %d", &size, &peak, &now, &own); n != 4 {
 			t.Fatalf("the child says %q (%v)", line, err)
 		}
-		t.Logf("%d events after %s: %d MB resident, %d MB at most", size, time.Since(begin).Round(time.Second), now>>10, peak>>10)
+		t.Logf("%d events after %s: %d MB resident, of it %d its own; %d MB at most", size, time.Since(begin).Round(time.Second), now>>10, own>>10, peak>>10)
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
