@@ -122,6 +122,13 @@ func TestJudgePackages(t *testing.T) {
 			if got := n.Judge(context.Background(), b.peer, federation.TopicEvents, msg); got != c.want {
 				t.Errorf("%s: %s, want %s", c.name, got, c.want)
 			}
+			if c.want != federation.Reject {
+				return
+			}
+			// C-6: what was garbage takes no place from the true one.
+			if got := n.Judge(context.Background(), b.peer, federation.TopicEvents, packed(t, b, 0, 5, as)); got != federation.Accept {
+				t.Errorf("%s: the true package after it: %s", c.name, got)
+			}
 		})
 	}
 }

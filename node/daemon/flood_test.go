@@ -16,6 +16,7 @@ import (
 	"trustnode/did/envelope"
 	"trustnode/federation"
 	"trustnode/node/httpapi"
+	"trustnode/node/store"
 )
 
 // flood makes n messages of a member that does not run, none of which is another: true
@@ -160,5 +161,66 @@ func TestAFloodOfAMemberHarmsNobody(t *testing.T) {
 	a, b := entriesAt(t, acme, acme.cfg.Org), entriesAt(t, arbiter, acme.cfg.Org)
 	if !slices.EqualFunc(a, b, func(x, y attestation.Entry) bool { return string(x) == string(y) }) {
 		t.Error("the log of acme is another at the arbiter")
+	}
+}
+
+// TestABurstArrives is C-2: a node writes events as fast as it can, 10,000 with
+// TRUSTNODE_LONG, 2,000 else. Its messages stay
+// within the limit of a signer, so that nobody refuses them; all events arrive, in order.
+func TestABurstArrives(t *testing.T) {
+	hs := federated(t, "acme", "vendor", "arbiter")
+	for _, h := range hs {
+		h.start()
+	}
+	for _, h := range hs {
+		h.waitFresh()
+	}
+	acme, total := hs[0], 2_000
+	if os.Getenv("TRUSTNODE_LONG") != "" {
+		total = 10_000
+	}
+	begin := time.Now()
+	var ids []envelope.ID
+	for len(ids) < total {
+		var some []envelope.ID
+		err := acme.node.self.DB.Update(t.Context(), func(tx store.Tx) error {
+			some = nil
+			for i := range 100 {
+				ref := envelope.IDOf(fmt.Append(nil, "burst", len(ids)+i))
+				id, err := acme.node.self.Rec.Event(tx, attestation.Draft{Type: "charter.signed", Subject: ref.String(), Refs: []envelope.ID{ref},
+					Data: attestation.CharterSigned{Body: ref, Seq: 1 << 20}})
+				if err != nil {
+					return err
+				}
+				some = append(some, id)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, some...)
+	}
+	drafted := time.Since(begin)
+	want := func() bool {
+		own := held(t, acme, acme.cfg.Org)
+		return int(own.Size) > len(ids) && held(t, hs[1], acme.cfg.Org) == own && held(t, hs[2], acme.cfg.Org) == own
+	}
+	for !want() {
+		if time.Since(begin) > 2*time.Minute {
+			t.Fatalf("of %d events %d are at %s, %d at %s", len(ids), held(t, hs[1], acme.cfg.Org).Size, hs[1].cfg.Name, held(t, hs[2], acme.cfg.Org).Size, hs[2].cfg.Name)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Logf("%d events drafted in %s, at all after %s", total, drafted.Round(time.Millisecond), time.Since(begin).Round(time.Millisecond))
+	for _, h := range hs {
+		if !holds(t, h, acme.cfg.Org, ids) {
+			t.Errorf("%s lacks events, or has them in another order", h.cfg.Name)
+		}
+		s := h.node.gossip.Stats()
+		t.Logf("%s: %+v", h.cfg.Name, s)
+		if s.Rejected+s.Blamed > 0 {
+			t.Errorf("%s blames honest members: %+v", h.cfg.Name, s)
+		}
 	}
 }

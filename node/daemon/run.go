@@ -42,6 +42,7 @@ const (
 // at any moment; a clean stop also brings what waits into the log. pass is cleared once the
 // keys are open.
 func Run(ctx context.Context, cfg config.Config, pass []byte, o RunOptions) error {
+	spareMemory()
 	n, err := Open(ctx, cfg, Options{Passphrase: pass, Log: o.Log, Version: o.Version, Wait: startWait})
 	clear(pass) // the keys are open, or will not be
 	if err != nil {

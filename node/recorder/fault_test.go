@@ -79,6 +79,70 @@ func otherLeaf(v []byte) []byte {
 	return v
 }
 
+// hung is a database whose disk does not answer while hold is open.
+type hung struct {
+	store.DB
+	hold <-chan struct{}
+}
+
+func (h hung) Update(ctx context.Context, fn func(store.Tx) error) error {
+	<-h.hold
+	return h.DB.Update(ctx, fn)
+}
+
+// TestJudgingNeedsNoDisk is I-20: what gossip judges a message from answers while a batch of
+// the same log, one of another and a draft wait for a disk that does not answer.
+func TestJudgingNeedsNoDisk(t *testing.T) {
+	acme, beta, core := newParty("acme", 0x11), newParty("beta", 0x21), newParty("core", 0x31)
+	f, g := long(t, acme, 20), long(t, core, 20)
+	n := newNode(t, beta, knows(acme, beta, core))
+	hold := make(chan struct{})
+	close(hold)
+	gate := &hung{n.audit, hold}
+	n.audit = gate
+	n.start(t)
+	ctx := context.Background()
+	if _, err := n.Ingest(ctx, f.pack(t, acme.keys[0], 0, 10, 10)); err != nil {
+		t.Fatal(err)
+	}
+	hold = make(chan struct{})
+	gate.hold = hold
+	done := make(chan error, 2)
+	go func() { _, err := n.Ingest(ctx, f.pack(t, acme.keys[0], 10, 20, 20)); done <- err }()
+	go func() { _, err := n.Ingest(ctx, g.pack(t, core.keys[0], 0, 20, 20)); done <- err }()
+	time.Sleep(50 * time.Millisecond) // until both wait
+	judged := make(chan struct{})
+	go func() {
+		defer close(judged)
+		for range 1000 {
+			for _, p := range []*party{acme, beta, core} {
+				if len(n.HeadKeys(p.did)) == 0 {
+					t.Error("no key of " + p.did.String())
+				}
+				n.events.Edge(p.did)
+			}
+		}
+		if size := n.events.Edge(acme.did).End(); size != 10 {
+			t.Errorf("the edge is at %d while the batch is not durable, want 10", size)
+		}
+	}()
+	select {
+	case <-judged:
+	case <-time.After(30 * time.Second):
+		t.Error("judging waits for the disk")
+	}
+	close(hold)
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	<-judged
+	if size := n.events.Edge(acme.did).End(); size != 20 {
+		t.Errorf("the edge is at %d, want 20", size)
+	}
+}
+
 // TestAWrongRootLeavesNothing is C-14 and I-3: between the append and the signature a root
 // is wrong, however that came. No head leaves, none is pinned, and the log is corrupt.
 func TestAWrongRootLeavesNothing(t *testing.T) {

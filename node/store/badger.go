@@ -80,6 +80,7 @@ func badgerOptions(dir string, log *slog.Logger) badger.Options {
 	o.NumCompactors = 2
 	// A tile is overwritten by each append: what a log takes at rest is its newest ones.
 	o.CompactL0OnClose = true
+	o.BaseTableSize, o.TableSizeMultiplier = tableBytes, 1
 	o.ChecksumVerificationMode = options.OnBlockRead
 	return o
 }

@@ -23,7 +23,10 @@ const (
 
 	memTableBytes  = 32 << 20
 	blockCacheSize = 24 << 20
-	valueLogBytes  = 64 << 20
+	// tableBytes is the size of a table at every level. A compaction holds up to 14 new ones
+	// in memory, each twice; where tables grow with their level that is 200 MB at 10^6 events.
+	tableBytes    = 2 << 20
+	valueLogBytes = 64 << 20
 
 	// MaxSettled is how many events one Settle can make count that did not: each takes four
 	// keys, and an Update has MaxUpdateKeys.
