@@ -89,6 +89,7 @@ const StaticVersion = "static"
 // Resolution is a verified document and how it came to be believed.
 type Resolution struct {
 	DID         DID
+	Canonical   DID      // newest name of a log that had several, DID being one of them and Document that of any; else zero
 	Document    Document // zero if State is Deactivated
 	Raw         []byte   // the document's exact bytes, nil if State is Deactivated
 	Version     string   // StaticVersion, a versionId, or a snapshot's id

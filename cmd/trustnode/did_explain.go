@@ -41,7 +41,7 @@ func explain(ctx context.Context, s *streams, n answerer, text string, r resolve
 	}
 	if len(r.Content) > 0 {
 		part(w, req.Fragment(), r.Content)
-	} else if doc, err := did.ParseDocument(r.Document, d); err == nil {
+	} else if doc, err := r.document(); err == nil {
 		document(ctx, w, n, d, doc, m)
 	}
 	for i, e := range known(d, m) {
@@ -130,7 +130,7 @@ func document(ctx context.Context, w writer, n answerer, d did.DID, doc did.Docu
 	since := sinceWhen(ctx, n, d, doc, m)
 	roles := didwebvh.RolesOf(doc)
 	for _, k := range doc.Methods() {
-		fragment := strings.TrimPrefix(k.ID, d.String())
+		fragment := strings.TrimPrefix(k.ID, doc.ID().String())
 		switch {
 		case k.Err != nil:
 			line(w, "key", "%s  not usable: %v", fragment, k.Err)
@@ -146,7 +146,7 @@ func document(ctx context.Context, w writer, n answerer, d did.DID, doc did.Docu
 	}
 	for _, s := range doc.Services() {
 		if !slices.Contains(s.Types, didwebvh.WitnessType) {
-			line(w, "service", "%s (%s)  %s", strings.TrimPrefix(s.ID, d.String()+"#"), strings.Join(s.Types, ", "), strings.Join(s.Endpoints, " "))
+			line(w, "service", "%s (%s)  %s", strings.TrimPrefix(s.ID, doc.ID().String()+"#"), strings.Join(s.Types, ", "), strings.Join(s.Endpoints, " "))
 		}
 	}
 	for _, a := range doc.AlsoKnownAs() {
@@ -256,7 +256,7 @@ func versionAt(ctx context.Context, n answerer, d did.DID, number int) dated {
 	if err != nil {
 		return dated{}
 	}
-	doc, err := did.ParseDocument(r.Document, d)
+	doc, err := r.document()
 	if err != nil {
 		return dated{}
 	}

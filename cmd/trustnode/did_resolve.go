@@ -332,8 +332,6 @@ func hintFor(name did.ErrorName, exit int, detail, d string) string {
 	switch {
 	case name == did.Forked:
 		return "trustnode did show " + d + "; the charter decides: fed propose --set or --rekey; without one: did resolve --accept-head VERSION --reason TEXT"
-	case name == did.NotFound && strings.HasPrefix(detail, resolution.MovedTo):
-		return "its keys are those of its new name: trustnode did resolve " + strings.TrimPrefix(detail, resolution.MovedTo)
 	case name == did.NotFound && detail == resolution.NotHeld:
 		return "a member's DID comes with the charter; a file works too: " + byFile(d)
 	case name == did.NotFound:
@@ -419,6 +417,21 @@ func readResolved(b []byte) (r resolved, err error) {
 		return resolved{}, errors.New("no metadata")
 	}
 	return r, nil
+}
+
+// document reads the document under the name it has itself: that of a log which moved may have another than was asked for.
+func (r resolved) document() (did.Document, error) {
+	var name struct {
+		ID string `json:"id"`
+	}
+	if err := json.Unmarshal(r.Document, &name); err != nil {
+		return did.Document{}, err
+	}
+	d, err := did.Parse(name.ID)
+	if err != nil {
+		return did.Document{}, err
+	}
+	return did.ParseDocument(r.Document, d)
 }
 
 func (r resolved) meta() metadata {

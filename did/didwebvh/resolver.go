@@ -115,9 +115,9 @@ func (h History) pick(q question, o did.Options) (Version, bool) {
 }
 
 func (h History) resolution(d did.DID, v Version, now time.Time, broken error) did.Resolution {
-	meta, _ := h.Metadata(v.ID)
+	first, _ := h.At(1)
 	r := did.Resolution{
-		DID: d, Version: v.ID, Created: meta.Created, Updated: meta.Updated, VerifiedAt: now, State: did.Held,
+		DID: d, Canonical: h.Canonical(), Version: v.ID, Created: first.Time, Updated: v.Time, VerifiedAt: now, State: did.Held,
 		Evidence: []did.Evidence{{Step: "key", Version: v.ID}, {Step: "head", Version: h.Head().ID}},
 	}
 	if v.Parameters.Deactivated {
@@ -141,8 +141,29 @@ func (h History) warnings(d did.DID, v Version, broken error) []did.Warning {
 	if h.Deactivated() {
 		warn("deactivated by entry %d", h.Len())
 	}
-	if id := v.Document.ID(); id != d {
-		warn("the document of entry %d is that of %s", v.Number, id)
+	if w := h.Renamed(d, v.Document.ID()); w != "" {
+		warn("%s", w)
 	}
 	return out
+}
+
+// Renamed says what a reader who asked for the name d must know of a document of h that has the name id; "" where they are
+// one. did:webvh 1.0, "DID Portability".
+func (h History) Renamed(d, id did.DID) string {
+	switch now := h.DID(); {
+	case id == d:
+		return ""
+	case id == now:
+		return "this DID has moved to " + now.String() + ", whose document this is"
+	default:
+		return "the document is of before a move, when the DID was " + id.String()
+	}
+}
+
+// Canonical is the newest name of a log that had several, the zero DID for one that never moved.
+func (h History) Canonical() did.DID {
+	if n := h.last().names; n == nil || n.before == nil {
+		return did.DID{}
+	}
+	return h.DID()
 }

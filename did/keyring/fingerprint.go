@@ -20,7 +20,8 @@ var base32Lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPad
 
 // Fingerprint is what two people compare by voice: "org1-" and nine groups of
 // four letters over the DID and the version at its head, the last group a
-// checksum of the others. SPEC.md, "Fingerprint".
+// checksum of the others. d is the DID of that version's document: of what a
+// ring holds, Ring.Fingerprint is that of its newest. SPEC.md, "Fingerprint".
 func Fingerprint(d did.DID, version string) string {
 	return Spell(fingerprintPrefix, sha256.Sum256([]byte(d.String()+"\n"+version)))
 }

@@ -86,7 +86,7 @@ func (m *member) last(is func(version) bool) (version, bool) {
 
 func (r *Ring) resolution(d did.DID, m *member, v version, o did.Options) did.Resolution {
 	res := did.Resolution{
-		DID: d, Version: v.id, State: did.Held, VerifiedAt: m.record.Version.VerifiedAt, Evidence: r.evidence(m, v.id),
+		DID: d, Canonical: m.history.Canonical(), Version: v.id, State: did.Held, VerifiedAt: m.record.Version.VerifiedAt, Evidence: r.evidence(m, v.id),
 	}
 	if m.history.Len() > 0 {
 		first, _ := m.history.At(1)
@@ -107,6 +107,11 @@ func (r *Ring) resolution(d did.DID, m *member, v version, o did.Options) did.Re
 		res.Raw = m.bytes(v)
 	}
 	res.Warnings = slices.Clone(v.doc.Warnings())
+	if m.history.Len() > 0 {
+		if w := m.history.Renamed(d, v.doc.ID()); w != "" {
+			res.Warnings = append(res.Warnings, did.Warning{Where: d.String(), What: w})
+		}
+	}
 	if m.head().ended {
 		res.Warnings = append(res.Warnings, did.Warning{Where: d.String(), What: "deactivated at " + m.head().id})
 	}

@@ -253,6 +253,9 @@ func TestMovedDID(t *testing.T) {
 			if k, err := r.AtSource(one.Head().ID).Key(ctx, d, i1.kid()); err != nil || k.Public != i1.Public() {
 				t.Errorf("%s: first key of %s: %v, %v", what, d, k, err)
 			}
+			if got, err := r.Fingerprint(ctx, d); err != nil || got != keyring.Fingerprint(name, next.Head().ID) || r.Name(d) != name {
+				t.Errorf("%s: fingerprint of %s is %s, its name %s, %v", what, d, got, r.Name(d), err)
+			}
 			if res, err := r.Resolve(ctx, d, did.Options{}); err != nil || res.DID != d || res.Document.ID() != name {
 				t.Errorf("%s: %s resolves to %+v, %v", what, d, res, err)
 			}

@@ -131,6 +131,26 @@ func (r *Ring) Head(_ context.Context, d did.DID) (Version, error) {
 	return m.record.Version, nil
 }
 
+// Name answers the DID that the newest document of d has: after a move it is another than the one the log is held and
+// pinned under. It is d itself where nothing is held, and for a method whose DIDs do not move.
+func (r *Ring) Name(d did.DID) did.DID {
+	m := r.find(d)
+	if m == nil || m.history.Len() == 0 {
+		return d
+	}
+	return m.history.DID()
+}
+
+// Fingerprint answers what people compare of d by voice: Fingerprint of the name and the version of its newest document,
+// so that it is the same wherever the log is held, and under whatever name. Errors: those of Head.
+func (r *Ring) Fingerprint(ctx context.Context, d did.DID) (string, error) {
+	v, err := r.Head(ctx, d)
+	if err != nil {
+		return "", err
+	}
+	return Fingerprint(r.Name(d), v.ID), nil
+}
+
 // Document answers the newest document of d. Errors: those of Head, ErrFrozen,
 // ErrDeactivated.
 func (r *Ring) Document(ctx context.Context, d did.DID) (did.Document, error) {

@@ -9,14 +9,14 @@ import (
 )
 
 // part returns the exact bytes of the method or service that a request names by fragment: the one whose absolute id is the
-// DID, '#', and the fragment. With a relationship it must be a method of this DID that is usable at the given time and
+// DID of the document, '#', and the fragment: that of a log which moved has another than the one asked for. With a relationship it must be a method of this DID that is usable at the given time and
 // listed there: DID Resolution 1.0, section 5.4.2.
 func part(r did.Resolution, frag string, rel did.Relationship, at time.Time) ([]byte, error) {
 	v, err := strictjson.Parse(r.Raw, did.MaxDocumentDepth)
 	if err != nil {
 		return nil, refuse(did.InternalError, "", err)
 	}
-	found, ok := element(v, r.DID, r.DID.String()+"#"+frag)
+	found, ok := element(v, r.Document.ID(), r.Document.ID().String()+"#"+frag)
 	if !ok {
 		return nil, refuse(did.NotFound, "no verification method or service has this id", nil)
 	}

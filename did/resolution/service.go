@@ -87,9 +87,6 @@ func (s Service) resolve(ctx context.Context, r Request, at time.Time) (did.Reso
 	return sound(found, r.id)
 }
 
-// MovedTo begins the detail of a NOT_FOUND for the old name of a log that moved; the new name follows.
-const MovedTo = "moved to "
-
 // sound refuses a result that does not answer for d: a document must not be missed or missing by accident.
 func sound(r did.Resolution, d did.DID) (did.Resolution, error) {
 	switch {
@@ -102,8 +99,8 @@ func sound(r did.Resolution, d did.DID) (did.Resolution, error) {
 		return r, nil
 	case r.State != did.Held || len(r.Raw) == 0 || r.Document.IsZero():
 		return did.Resolution{}, fmt.Errorf("%s resolved to no document, %v", d, r.State)
-	case r.Document.ID() != d: // a log that moved; its document must not answer to a name that is not its id
-		return did.Resolution{}, refuse(did.NotFound, MovedTo+r.Document.ID().String(), nil)
+	case r.Document.ID() != d && r.Canonical.IsZero(): // only a log that moved has documents of several names
+		return did.Resolution{}, fmt.Errorf("%s resolved to the document of %s", d, r.Document.ID())
 	}
 	return r, nil
 }

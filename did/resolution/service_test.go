@@ -78,7 +78,7 @@ func TestUnsoundResults(t *testing.T) {
 		{"no bytes", with(func(r *did.Resolution) { r.Raw = nil }), did.InternalError},
 		{"no document", with(func(r *did.Resolution) { r.Document = did.Document{} }), did.InternalError},
 		{"another DID", other, did.InternalError},
-		{"the document of another DID under this one", with(func(r *did.Resolution) { r.Document, r.Raw = other.Document, other.Raw }), did.NotFound},
+		{"the document of another DID under this one", with(func(r *did.Resolution) { r.Document, r.Raw = other.Document, other.Raw }), did.InternalError},
 		{"frozen", with(func(r *did.Resolution) { r.State = did.Frozen }), did.Forked},
 	} {
 		var told error
@@ -233,6 +233,14 @@ func registry(t testing.TB) (resolution.Service, map[string]didwebvh.History) {
 	}), histories
 }
 
+// fragment names the first verification method of a document.
+func fragment(d did.Document) string {
+	_, f, _ := strings.Cut(d.Methods()[0].ID, "#")
+	return f
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
+
 func TestWithMethods(t *testing.T) {
 	s, logs := registry(t)
 	update, moved := logs["basic-update"], logs["portable-move"]
@@ -257,7 +265,11 @@ func TestWithMethods(t *testing.T) {
 		{"a log nobody has", strings.Replace(update.DID().String(), "example", "sample", 1), 1, "NOT_FOUND"},
 		{"deactivated", logs["deactivate"].DID().String(), 3, `{"didDocument":null,"didDocumentMetadata":{"versionId":"2-`},
 		{"under its new name", moved.DID().String(), 0, string(moved.Head().Document.Raw())},
-		{"under the name it left", old.Document.ID().String(), 1, `"detail":"moved to ` + moved.DID().String()},
+		{"under the name it left", old.Document.ID().String(), 0, string(moved.Head().Document.Raw())},
+		{"under the name it left, the name it has", old.Document.ID().String(), 0, `"canonicalId":"` + moved.DID().String() + `"}`},
+		{"a key under the name it left", old.Document.ID().String() + "#" + fragment(moved.Head().Document), 0, `{"content":{`},
+		{"a key of the name it left under its new one", moved.DID().String() + "?versionNumber=1#" + fragment(old.Document), 0, `{"content":{`},
+		{"as it was before the move, under its new name", moved.DID().String() + "?versionNumber=1", 0, string(old.Document.Raw()) + `,"didDocumentMetadata":{"versionId":"` + old.ID + `","created":"` + stamp(old.Time) + `","updated":"` + stamp(old.Time) + `"`},
 		{"as it was under that name", old.Document.ID().String() + "?versionNumber=1", 0, string(old.Document.Raw())},
 		{"a method nobody has", "did:web:acme.example", 2, `"detail":"did:web; supported: key, webvh"`},
 	} {

@@ -83,6 +83,9 @@ func appendDocumentMetadata(b []byte, r did.Resolution) []byte {
 		o.name("deactivated")
 		o.b = append(o.b, "true"...)
 	}
+	if !r.Canonical.IsZero() {
+		o.text("canonicalId", r.Canonical.String())
+	}
 	return o.close()
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -207,11 +208,20 @@ func (s *server) setWitnesses(ctx context.Context, a member.Authority, in Witnes
 }
 
 func (s *server) deactivate(ctx context.Context, a member.Authority, in Deactivation) (member.Entry, error) {
-	if in.DID != s.Node.Org.String() {
+	if !s.isOwn(ctx, in.DID) {
 		return member.Entry{}, fault.New(fault.Invalid, "did", "%.200q is not the DID of this organization", in.DID).
 			WithHint("type it whole, so that nothing else is ended: trustnode did show")
 	}
 	return s.Member.Deactivate(ctx, a)
+}
+
+// isOwn reports whether a text is the own DID, under any name its log has or had.
+func (s *server) isOwn(ctx context.Context, text string) bool {
+	if text == s.Node.Org.String() {
+		return true
+	}
+	h, err := s.Node.Ring.History(ctx, s.Node.Org)
+	return err == nil && slices.ContainsFunc(h.DIDs(), func(d did.DID) bool { return d.String() == text })
 }
 
 func (s *server) resume(ctx context.Context, a member.Authority, in Resumption) (member.Entry, error) {

@@ -29,8 +29,13 @@ func (s *server) identity(ctx context.Context, who string) (Identity, error) {
 	if err != nil {
 		return Identity{}, s.notHeld(ctx, d, err)
 	}
+	d = v.DID // after a move it goes by two names, and is held, named in the charter and in its log by the first
+	fingerprint, err := s.Node.Ring.Fingerprint(ctx, d)
+	if err != nil {
+		return Identity{}, err
+	}
 	out := Identity{ID: v.ID, DID: d.String(), Own: d == s.Node.Org, Name: s.nameOf(d), State: v.State.String(), Version: v.ID, Versions: 1,
-		Fingerprint: keyring.Fingerprint(d, v.ID), Keys: []string{}, History: []IdentityKey{}}
+		Fingerprint: fingerprint, Keys: []string{}, History: []IdentityKey{}}
 	if !v.VerifiedAt.IsZero() {
 		out.VerifiedAt = stamp(v.VerifiedAt)
 	}
@@ -63,8 +68,7 @@ func (s *server) called(ctx context.Context, who string) (did.DID, error) {
 	}
 	var all []did.DID
 	for _, v := range list {
-		_, place, _ := strings.Cut(v.DID.ID(), ":")
-		if s.nameOf(v.DID) == who || v.DID.Method() == didwebvh.Method && place == who {
+		if s.nameOf(v.DID) == who || s.isAt(ctx, v.DID, who) {
 			all = append(all, v.DID)
 		}
 	}
@@ -76,6 +80,15 @@ func (s *server) called(ctx context.Context, who string) (did.DID, error) {
 			WithHint("trustnode fed status names the members")
 	}
 	return did.DID{}, fault.New(fault.Invalid, "did", "%.200q is what %d organizations go by", who, len(all)).WithHint("name one by its DID: %s or %s", all[0], all[1])
+}
+
+// isAt reports whether a log that is held has or had its place at a domain.
+func (s *server) isAt(ctx context.Context, d did.DID, domain string) bool {
+	h, err := s.Node.Ring.History(ctx, d)
+	return err == nil && slices.ContainsFunc(h.DIDs(), func(name did.DID) bool {
+		_, place, _ := strings.Cut(name.ID(), ":")
+		return place == domain
+	})
 }
 
 // notHeld says why nothing is known of a DID.

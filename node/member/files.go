@@ -33,11 +33,11 @@ func (m *Member) JoinRequest(ctx context.Context, votes bool, governance envelop
 	if err != nil {
 		return Draft{}, err
 	}
-	v, err := m.n.Ring.Head(ctx, m.n.Org)
+	fingerprint, err := m.n.Ring.Fingerprint(ctx, m.n.Org)
 	if err != nil {
 		return Draft{}, err
 	}
-	return Draft{ID: f.Joins[0].ID(), Fingerprint: keyring.Fingerprint(m.n.Org, v.ID), Data: data, Signed: []did.DID{m.n.Org}, Missing: []did.DID{}}, nil
+	return Draft{ID: f.Joins[0].ID(), Fingerprint: fingerprint, Data: data, Signed: []did.DID{m.n.Org}, Missing: []did.DID{}}, nil
 }
 
 func (m *Member) joinFile(ctx context.Context, votes bool, governance envelope.Signer) (charter.File, error) {

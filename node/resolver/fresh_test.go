@@ -181,8 +181,17 @@ func TestAMovedDID(t *testing.T) {
 		t.Errorf("asked: %v", asked)
 	}
 	a := n.Service(false).Text(t.Context(), before.DID().String())
-	if a.Status != 404 || !strings.Contains(string(a.Body), "moved to "+after.DID().String()) {
+	if a.Status != 200 || !strings.Contains(string(a.Body), "this DID has moved to "+after.DID().String()) {
 		t.Errorf("its old name is told: %d %s", a.Status, a.Body)
+	}
+	for _, c := range []struct{ text, want string }{
+		{before.DID().String() + "#" + later.Issuer(), `"id":"` + after.DID().String() + "#" + later.Issuer() + `"`},
+		{after.DID().String() + "?versionNumber=1", "the document is of before a move, when the DID was " + before.DID().String()},
+		{before.DID().String() + "?versionNumber=1", `"canonicalId":"` + after.DID().String() + `"`},
+	} {
+		if a := n.Service(false).Text(t.Context(), c.text); a.Status != 200 || !strings.Contains(string(a.Body), c.want) {
+			t.Errorf("%s: %d %s", c.text, a.Status, a.Body)
+		}
 	}
 }
 

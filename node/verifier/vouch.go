@@ -29,14 +29,14 @@ func (s *session) orgVoucher(d did.DID) {
 		s.line("trust", "%s is its own key: the DID is all there is to compare", d)
 		return
 	}
-	v, err := s.ring.Head(s.ctx, d)
+	fingerprint, err := s.ring.Fingerprint(s.ctx, d)
 	if err != nil {
 		return
 	}
 	if file, ok := s.webs[d]; ok {
 		s.line("trust", "the keys of %s are those of %s, given with --with: nothing but that proves them", d, file)
 	}
-	known := voucher{text: keyring.Fingerprint(v.DID, v.ID), of: s.short(d), org: d}
+	known := voucher{text: fingerprint, of: s.short(d), org: d}
 	if upTo, ok, err := s.pinned.DID(s.ctx, s.ring, d); err == nil && ok {
 		known.by = fmt.Sprintf("the pins know, up to version %d", upTo)
 	}
