@@ -27,3 +27,16 @@ var (
 	// ErrOptions: no resolver or no time was given to Verify.
 	ErrOptions = errors.New("no resolver or no time to verify a credential with")
 )
+
+// KeyError says that the issuer's document does not let the key of a proof sign. Err is did.ErrNoMethod, did.ErrRelationship
+// or did.ErrUnusable.
+type KeyError struct {
+	Kid string // fragment of the key
+	Err error
+}
+
+// Error names the key.
+func (e *KeyError) Error() string { return "key of the credential: " + e.Err.Error() }
+
+// Unwrap is what the document says of the key.
+func (e *KeyError) Unwrap() error { return e.Err }

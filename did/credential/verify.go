@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"trustnode/did"
+	"trustnode/did/didwebvh"
 	"trustnode/did/keyring"
 	"trustnode/did/strictjson"
 )
@@ -44,7 +45,7 @@ func Verify(ctx context.Context, raw []byte, o Options) (Result, error) {
 	}
 	key, err := res.Document.KeyAt(c.kid, did.AssertionMethod, o.At)
 	if err != nil {
-		return Result{}, fmt.Errorf("key of the credential: %w", err)
+		return Result{}, &KeyError{Kid: c.kid, Err: err}
 	}
 	if err := c.proof.Verify(key, sha256.Sum256(signed)); err != nil {
 		return Result{}, fmt.Errorf("%w: by %s#%s: %w", ErrProof, c.issuer, c.kid, err)
@@ -66,10 +67,21 @@ func (c *claim) resolve(ctx context.Context, resolve ResolveFunc) (did.Resolutio
 		return did.Resolution{}, fmt.Errorf("issuer %s: %w", c.issuer, keyring.ErrFrozen)
 	case res.State == did.Deactivated:
 		return did.Resolution{}, fmt.Errorf("issuer %s: %w", c.issuer, keyring.ErrDeactivated)
-	case res.State != did.Held || res.DID != c.issuer || res.Document.ID() != c.issuer:
+	case res.State != did.Held || res.DID != c.issuer || !speaksFor(res.Document, c.issuer):
 		return did.Resolution{}, fmt.Errorf("%w: %s resolves to the document of %q, %v", ErrIssuer, c.issuer, res.Document.ID(), res.State)
 	}
 	return res, nil
+}
+
+// speaksFor reports whether a document is the issuer's: that of its DID, or that of the DID it has moved to since. A log
+// keeps its SCID through a move, and its newest document names the DID that was left: did:webvh 1.0, "DID Portability".
+func speaksFor(doc did.Document, issuer did.DID) bool {
+	if doc.ID() == issuer {
+		return true
+	}
+	was, errWas := didwebvh.ParseIdentifier(issuer)
+	now, errNow := didwebvh.ParseIdentifier(doc.ID())
+	return errWas == nil && errNow == nil && was.SCID == now.SCID && slices.Contains(doc.AlsoKnownAs(), issuer.String())
 }
 
 // checkDates has no leeway: a clock that is wrong is its owner's to set right.

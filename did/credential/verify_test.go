@@ -10,7 +10,9 @@ import (
 
 	"trustnode/did"
 	"trustnode/did/credential"
+	"trustnode/did/didwebvh"
 	"trustnode/did/envelope"
+	"trustnode/did/envelope/envelopetest"
 	"trustnode/did/keyring"
 )
 
@@ -369,6 +371,41 @@ func TestIssuerThatIsNotToBeReliedOn(t *testing.T) {
 		w := &world{change: c.change}
 		if r, err := credential.Verify(t.Context(), raw, credential.Options{Resolve: w.resolve(t), At: now}); !errors.Is(err, c.want) || r.Kid != "" {
 			t.Errorf("%s: %+v, %v", c.name, r, err)
+		}
+	}
+}
+
+// A credential of before a move verifies under the document of the new DID, if that is the DID the issuer has moved to.
+func TestAnIssuerThatMoved(t *testing.T) {
+	h, signer := acme(t), envelopetest.Repeat
+	line, err := didwebvh.Move(t.Context(), h, didwebvh.MoveRequest{Update: signer(u2), Next: signer(key10).Public(), Domain: "new.example", At: day1.Add(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved, err := h.Extend(line, nil, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := exported(t, h)
+	r, err := credential.Verify(t.Context(), raw, fromLog(moved, now))
+	if err != nil || r.Issuer != h.DID() || len(r.Warnings) == 0 {
+		t.Errorf("after the move: %+v, %v", r, err)
+	}
+	doc := string(moved.Head().Document.Raw())
+	for name, c := range map[string]struct{ text, id string }{
+		"which does not name the old one": {strings.Replace(doc, h.DID().String(), "did:web:old.example", 1), moved.DID().String()},
+		"of another SCID":                 {strings.ReplaceAll(doc, moved.DID().String(), "did:webvh:QmZpf94jgzaQb3NjqTV4HTs67znwRkgeJ3x1yRnHPaeyyP:new.example"), "did:webvh:QmZpf94jgzaQb3NjqTV4HTs67znwRkgeJ3x1yRnHPaeyyP:new.example"},
+		"of another method":               {strings.ReplaceAll(doc, moved.DID().String(), "did:web:new.example"), "did:web:new.example"},
+	} {
+		d, err := did.ParseDocument([]byte(c.text), did.MustParse(c.id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := credential.Options{At: now, Resolve: func(_ context.Context, asked did.DID) (did.Resolution, error) {
+			return did.Resolution{DID: asked, Document: d, Raw: d.Raw(), Version: "v", State: did.Held}, nil
+		}}
+		if _, err := credential.Verify(t.Context(), raw, o); !errors.Is(err, credential.ErrIssuer) {
+			t.Errorf("a document %s: %v", name, err)
 		}
 	}
 }

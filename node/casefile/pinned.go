@@ -8,6 +8,7 @@ import (
 
 	"trustnode/attestation"
 	"trustnode/did"
+	"trustnode/did/didwebvh"
 	"trustnode/did/keyring"
 	"trustnode/did/pins"
 	"trustnode/federation/charter"
@@ -39,9 +40,24 @@ func (k Known) DID(ctx context.Context, ring *keyring.Ring, d did.DID) (upTo int
 	if k.Pins == nil {
 		return 0, false, nil
 	}
+	h, err := ring.History(ctx, d)
+	if err != nil {
+		return 0, false, nil
+	}
+	for _, name := range h.DIDs() { // a node pins a log that moved under the name it had when it was first seen
+		n, known, err := k.version(h, name)
+		if err != nil {
+			return 0, false, err
+		}
+		upTo, ok = max(upTo, n), ok || known
+	}
+	return upTo, ok, nil
+}
+
+// version is DID for one name of a log.
+func (k Known) version(h didwebvh.History, d did.DID) (upTo int, ok bool, err error) {
 	_, version, ok := k.Highest(pins.KindDID, d.String())
-	h, herr := ring.History(ctx, d)
-	if !ok || herr != nil {
+	if !ok {
 		return 0, false, nil
 	}
 	for n := h.Len(); n > 0; n-- {

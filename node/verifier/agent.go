@@ -19,6 +19,10 @@ func (s *session) agentLine(n int, e envelope.Envelope) error {
 		return broken("agent object: %v", err).at(n)
 	}
 	what := "agent object " + e.ID().String()
+	if len(e.Signatures) == 0 {
+		return pending("%s is a draft: nobody has signed it yet, and it grants nothing", what).at(n).
+			hinted("the holder of %s signs it: trustnode agent request --key-dir DIR FILE -o REQUEST; then %s does: trustnode agent add %s --request REQUEST, with the words that made the draft", a.Key.Kid, s.short(a.Org), a.Name)
+	}
 	if _, err := keyring.OpenRequest(e); err == nil {
 		return pending("%s is a request: the agent's own key signed it, %s did not", what, s.short(a.Org)).at(n).
 			hinted("the organization countersigns it: trustnode agent add %s --request FILE", a.Name)

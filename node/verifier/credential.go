@@ -3,6 +3,8 @@ package verifier
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"trustnode/did"
 	"trustnode/did/credential"
@@ -11,6 +13,7 @@ import (
 	"trustnode/did/didpeer"
 	"trustnode/did/didwebvh"
 	"trustnode/did/keyring"
+	"trustnode/did/strictjson"
 )
 
 // credential verifies a Verifiable Credential under what the material has of its issuer.
@@ -29,7 +32,7 @@ func (s *session) credential(b []byte) error {
 	case errors.Is(err, keyring.ErrFrozen):
 		return s.frozen(issuer)
 	case err != nil:
-		return s.refuse(s.credentialRefusal(issuer, err))
+		return s.refuse(s.credentialRefusal(b, issuer, err))
 	}
 	s.sayCredential(res)
 	return nil
@@ -37,12 +40,36 @@ func (s *session) credential(b []byte) error {
 
 var errMethod = errors.New("the issuer's DID method is not supported")
 
-// credentialRefusal names a key that the issuer's newest document has no more.
-func (s *session) credentialRefusal(issuer did.DID, err error) error {
-	if errors.Is(err, did.ErrNoMethod) && issuer.Method() == didwebvh.Method {
+// credentialRefusal tells a key that the issuer's document has no more from one that it never had. Of the first nothing
+// in the files says whether it signed while it counted.
+func (s *session) credentialRefusal(raw []byte, issuer did.DID, err error) error {
+	var key *credential.KeyError
+	if !errors.As(err, &key) || issuer.Method() != didwebvh.Method {
+		return broken("%v", err)
+	}
+	if n, ok := s.left(issuer, key.Kid); ok {
+		if err := s.once(raw, n-1); err != nil {
+			return broken("%v", err)
+		}
+		return pending("%s left the document of %s in entry %d, and a credential is in no log that says when it was signed", key.Kid, s.short(issuer), n).
+			hinted("the issuer signs it anew under its key of now: fetch it again from where it came")
+	}
+	if errors.Is(err, did.ErrNoMethod) {
 		return broken("%v: the newest version here of %s does not list it", err, s.short(issuer))
 	}
 	return broken("%v", err)
+}
+
+// once refuses a credential that does not verify under the version of its issuer's document that last listed its key, whatever
+// else is missing.
+func (s *session) once(raw []byte, version int) error {
+	_, err := credential.Verify(s.ctx, raw, credential.Options{At: s.at, Resolve: func(ctx context.Context, d did.DID) (did.Resolution, error) {
+		return s.ring.Resolve(ctx, d, did.Options{Now: s.at, VersionNumber: uint64(version)})
+	}})
+	if errors.Is(err, credential.ErrIssuer) {
+		return nil // that version is of before a move: the key decides nothing under the name of now
+	}
+	return err
 }
 
 // resolve answers from the material, or from the DID itself.
@@ -65,7 +92,7 @@ func (s *session) sayCredential(c credential.Result) {
 		if subject != "" {
 			who = quote(subject)
 		}
-		s.line("claim", "%s says this of %s: %s%s", s.short(c.Issuer), who, quote(typesOf(c.Types)), span(c))
+		s.line("claim", "%s says this of %s: %s%s%s", s.short(c.Issuer), who, quote(typesOf(c.Types)), agentWords(c), span(c))
 	}
 	for _, w := range c.Warnings {
 		s.line("unsaid", "%s: %s", quote(w.Where), w.What)
@@ -94,6 +121,29 @@ func typesOf(types []string) string {
 		return "VerifiableCredential"
 	}
 	return out[:len(out)-1]
+}
+
+// agentWords says what a credential that is made of an agent object grants; "" of any other.
+func agentWords(c credential.Result) string {
+	subject, _ := c.Document.Get("credentialSubject")
+	list, _ := subject.Get("capabilities")
+	if !slices.Contains(c.Types, "AgentCredential") || list.Kind() != strictjson.Array {
+		return ""
+	}
+	can := "nothing"
+	for i, e := range list.Elements() {
+		text, _ := e.Text()
+		if i == 0 {
+			can = quote(text)
+		} else {
+			can += ", " + quote(text)
+		}
+	}
+	name, _ := subject.Get("name")
+	kind, _ := subject.Get("kind")
+	called, _ := name.Text()
+	what, _ := kind.Text()
+	return fmt.Sprintf(", %s %s, who may %s", quote(what), quote(called), can)
 }
 
 // span says from when until when the issuer stands by it.

@@ -98,6 +98,13 @@ func plain() didwebvh.History {
 	return h
 }
 
+// moved is one after it went to new.example.
+func moved() didwebvh.History {
+	h := one()
+	line := must(didwebvh.Move(ctx, h, didwebvh.MoveRequest{Update: key(u2), Next: pub(u3), Domain: "new.example", At: day2}))
+	return must(h.Extend(line, nil, now))
+}
+
 // beta is a second organization with one entry.
 func beta() didwebvh.History {
 	_, line, err := didwebvh.Create(ctx, didwebvh.CreateRequest{Domain: "beta.example", Update: key(bu1), Next: pub(bu2),

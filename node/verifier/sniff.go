@@ -191,6 +191,9 @@ func tellJSON(b []byte) (Kind, []byte, error) {
 	case v.Kind() == strictjson.Array:
 		return "", nil, broken("it is a JSON array of %s, and no witness file", count(len(v.Elements()), "element"))
 	}
+	if len(v.Members()) == 0 {
+		return "", nil, broken("it is an empty JSON object")
+	}
 	var names []string
 	for _, m := range v.Members()[:min(len(v.Members()), maxMembers)] {
 		names = append(names, quote(m.Name))
@@ -266,6 +269,9 @@ func looksLike(head []byte) string {
 		return none + "it holds nothing but white space"
 	case !isText(head):
 		return none + fmt.Sprintf("it looks binary, its first bytes are %x", head[:min(len(head), 8)])
+	}
+	if secretive(string(head)) {
+		return none + "it looks like a token or a recovery key, so nothing of it is shown. Keep it to yourself"
 	}
 	return none + "it looks like text that begins with " + quote(string(first[:min(len(first), 40)]))
 }

@@ -110,7 +110,15 @@ func TestWhatDecidesIsNamed(t *testing.T) {
 		{"a credential of a pinned did:web", webVC, verifier.Options{With: with(webDocument(bi))}, verifier.Verifies, []string{"given with --with: nothing but that proves them"}},
 		{"a credential by the key of another", prove(vcOf("did:key:"+kid(bi)), "did:key:"+kid(ag)+"#"+kid(ag), ag), verifier.Options{}, verifier.Broken, []string{"not by the issuer"}},
 		{"a credential of another method", prove(vcOf("did:example:x"), "did:example:x#k", ag), verifier.Options{}, verifier.Unsupported, nil},
-		{"a credential whose key was rotated out", vc(), verifier.Options{With: acme}, verifier.Broken, []string{"the newest version here of acme.example does not list it"}},
+		{"a credential whose key was rotated out", vc(), verifier.Options{With: acme}, verifier.Pending, []string{kid(i1) + " left the document of acme.example in entry 2", "fetch it again"}},
+		{"a forged credential of a key that was rotated out", bytes.Replace(vc(), []byte("borrow"), []byte("lender"), 1), verifier.Options{With: acme}, verifier.Broken, []string{"signature"}},
+		{"a credential of a key that was rotated out, past its end", vc(), verifier.Options{With: acme, At: day1.AddDate(0, 0, 30)}, verifier.Broken, []string{"ended at"}},
+		{"a credential of a key that was never listed", prove(vcOf(one().DID().String()), one().DID().String()+"#"+kid(ag), ag), verifier.Options{With: acme}, verifier.Broken,
+			[]string{"the newest version here of acme.example does not list it"}},
+		{"a credential of an issuer that moved", vc(), verifier.Options{With: with(moved().Log())}, verifier.Verifies, []string{"this DID has moved to " + moved().DID().String(), `"agent" "billing", who may "borrow"`}},
+		{"a draft of an agent object", envelope.Envelope{Type: keyring.AgentType, Body: must(envelope.Marshal(billing(one())))}.DSSE(), verifier.Options{}, verifier.Pending,
+			[]string{"is a draft: nobody has signed it yet", "agent request --key-dir", "agent add billing --request"}},
+		{"an empty object", []byte("{}"), verifier.Options{}, verifier.Broken, []string{"it is an empty JSON object\n"}},
 		{"a credential that ended", vc(), verifier.Options{With: with(one().Log()), At: day1.AddDate(0, 0, 30)}, verifier.Broken, []string{"ended at"}},
 		{"a permission on its own", must(permission()).DSSE(), verifier.Options{}, verifier.Pending, []string{"a permission is verified as part of a case file"}},
 		{"material that is no material", agent().DSSE(), verifier.Options{With: with([]byte("hello"))}, verifier.Broken, []string{"with-1, given with --with", "text"}},
@@ -128,6 +136,8 @@ func TestWhatDecidesIsNamed(t *testing.T) {
 		{"a pin of an earlier version", h.Log(), verifier.Options{Witness: witness(w), Strict: true, Pins: known("did %s 1 %s", h.DID(), one().Head().ID)}, verifier.Verifies, []string{"up to version 1"}},
 		{"a pin of a later version", one().Log(), verifier.Options{Strict: true, Pins: known("did %s 2 %s", h.DID(), h.Head().ID)}, verifier.Broken, []string{"a fingerprint is needed"}},
 		{"a pin of another history", h.Log(), verifier.Options{Witness: witness(w), Pins: known("did %s 2 2-QmOther", h.DID())}, verifier.Broken, []string{"does not hold version 2-QmOther, which the pins name"}},
+		{"a pin of a name that was left", moved().Log(), verifier.Options{Strict: true, Pins: known("did %s 1 %s", one().DID(), one().Head().ID)}, verifier.Verifies, []string{"new.example is the one the pins know, up to version 1"}},
+		{"a pin of another history of a name that was left", moved().Log(), verifier.Options{Pins: known("did %s 2 %s", one().DID(), plain().Head().ID)}, verifier.Broken, []string{"does not hold version " + plain().Head().ID + ", which the pins name"}},
 		{"a pin of another history of who joins", join(), verifier.Options{Pins: known("did %s 2 2-QmOther", h.DID())}, verifier.Broken, []string{"which the pins name"}},
 		{"a pin of somebody else", join(), verifier.Options{Strict: true, Pins: known("did %s 1 %s", beta().DID(), beta().Head().ID)}, verifier.Broken, []string{"a fingerprint is needed"}},
 		{"a pin of the charter", boot(), verifier.Options{Strict: true, Pins: known("head %s 0 %s", genesis().ID(), genesis().ID())}, verifier.Verifies, []string{"fin-lending is the one the pins know, up to charter 0"}},
@@ -184,6 +194,35 @@ func TestWhatAnEntryChangesIsSaid(t *testing.T) {
 		if r := verify(c.h.Log(), verifier.Options{}); !r.OK || !strings.Contains(text(r), c.want) {
 			t.Errorf("%s: want %q in\n%s", c.name, c.want, text(r))
 		}
+	}
+}
+
+// Nothing of a file that may hold a secret is repeated: a report is read by others than whoever holds it.
+func TestNoSecretIsQuoted(t *testing.T) {
+	for name, c := range map[string]struct{ file, secret string }{
+		"an operator's token":       {"tno_Jq3Xo0aWwV7eYb1", "Jq3Xo"},
+		"an agent's token":          {"  tn1_Jq3Xo0aWwV7eYb1\n", "Jq3Xo"},
+		"a recovery key":            {"rec1-abcd-efgh", "abcd"},
+		"in capitals":               {"REC1-ABCD-EFGH", "ABCD"},
+		"in the middle of a line":   {"my token is tno_Jq3Xo0aWwV7eYb1, do not tell", "my token"},
+		"past what would be quoted": {"Jq3Xo " + strings.Repeat("-", 60) + " tn1_x", "Jq3Xo"},
+		"on a later line":           {"Jq3Xo of mine\ntno_xyz", "Jq3Xo"},
+		"the name of a JSON member": {`{"tno_Jq3Xo0aWwV7eYb1":1}`, "Jq3Xo"},
+		"the entry of a proof":      {`{"id":"rec1-abcd-efgh","proof":"x"}`, "abcd"},
+		"given as the fingerprint":  {"", "Jq3Xo"},
+	} {
+		o := verifier.Options{Name: "x"}
+		b := []byte(c.file)
+		if c.file == "" {
+			b, o.Fingerprint = one().Log(), "tno_Jq3Xo0aWwV7eYb1"
+		}
+		r := verify(b, o)
+		if strings.Contains(strings.ToLower(text(r)), strings.ToLower(c.secret)) || r.OK {
+			t.Errorf("%s: %s", name, text(r))
+		}
+	}
+	if r := verify([]byte("a shopping list"), verifier.Options{}); !strings.Contains(text(r), `"a shopping list"`) {
+		t.Errorf("what is no secret: %s", text(r))
 	}
 }
 
