@@ -81,6 +81,8 @@ func TestCommandLine(t *testing.T) {
 		{"a taint of no compromise", "did rotate --taint-from 3 --data " + nowhere, exitUsage, "--reason compromise"},
 		{"a governance key and no place for it", "did rotate --role governance --data " + nowhere, exitUsage, "--governance-keys DIR"},
 		{"a reason to revoke that is none", "agent revoke x --reason stolen --data " + nowhere, exitUsage, "key_compromise"},
+		{"a taint by a key that signs no events", "did rotate --role witness --reason compromise --taint-from 3 --data " + nowhere, exitUsage, "the witness key signs no events"},
+		{"a taint by a key that writes entries", "did rotate --role update --reason compromise --taint-from 3 --data " + nowhere, exitUsage, "the update key signs no events"},
 		{"a taint of an agent that was not robbed", "agent revoke x --taint-from 3 --data " + nowhere, exitUsage, "--reason key_compromise"},
 		{"no witnesses and two of them", "did witness set --none --threshold 2 --data " + nowhere, exitUsage, "exclude each other"},
 		{"no witnesses and nought of them", "did witness set --none --threshold 0 --data " + nowhere, exitUsage, "exclude each other"},

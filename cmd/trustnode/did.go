@@ -154,7 +154,7 @@ func printCompromise(w writer, e httpapi.EntryState) {
 		fmt.Fprintf(w, "issued anew  agent %s\n", n)
 	}
 	for _, n := range e.Ended {
-		fmt.Fprintf(w, "ended        agent %s: its key is not held here; its holder must ask for it anew\n", n)
+		fmt.Fprintf(w, "ended        agent %s: its key is not held here; its holder signs a new draft, and the same key may come back: trustnode agent show %[1]s\n", n)
 	}
 	if len(e.Reissued) > 0 {
 		fmt.Fprintln(w, "next         the thief may have made one of these agents; end those you do not know: trustnode agent revoke NAME --reason key_compromise")
@@ -217,6 +217,8 @@ func rotateFlags(c *cli.Context) error {
 	switch {
 	case c.IsSet("taint-from") && c.String("reason") != "compromise":
 		return &usageError{"--taint-from goes with --reason compromise alone", help(c)}
+	case c.IsSet("taint-from") && c.String("role") != "issuer" && c.String("role") != "governance":
+		return &usageError{fmt.Sprintf("--taint-from goes with --role issuer or governance: the %s key signs no events", c.String("role")), help(c)}
 	case (c.String("role") == "governance") != (c.String("governance-keys") != ""):
 		return &usageError{"--role governance and --governance-keys DIR go together", help(c)}
 	}

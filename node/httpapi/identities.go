@@ -56,7 +56,7 @@ type Rotation struct {
 	Authority
 	Role       string  `json:"role,omitempty" doc:"issuer (default), governance, witness or update"`
 	Reason     string  `json:"reason,omitempty" doc:"scheduled (default), compromise or lost"`
-	TaintFrom  *uint64 `json:"taint_from,omitempty" doc:"last index of the own log that is surely ours; with compromise"`
+	TaintFrom  *uint64 `json:"taint_from,omitempty" doc:"last index of the own log that is surely ours; with compromise of the issuer or the governance key"`
 	Governance string  `json:"governance_keys,omitempty" doc:"directory of the governance keys; for that role"`
 	GovPass    string  `json:"governance_passphrase,omitempty"`
 }

@@ -39,7 +39,8 @@ type AgentInput struct {
 // elsewhere and comes with a request, then in one transaction the object that both sign,
 // its row and agent.issued. It returns when that is in the own log, or at once where the
 // log takes nothing now. The name of an agent that has ended is given anew with a higher
-// serial, to the same key unless that was revoked: a revoked key never comes back.
+// serial, to the same key unless that was revoked: a revoked key comes back only where the agent ended with the compromised
+// key of the organization.
 func (m *Member) AddAgent(ctx context.Context, in AgentInput) (self.AgentRow, error) {
 	if len(in.Request) > 0 {
 		if err := in.meant(); err != nil {
@@ -237,13 +238,19 @@ func (m *Member) mayBear(g library.Getter, next self.AgentRow, at time.Time) (se
 			WithHint("an agent acts for one organization: make another key, or wait until that one has ended")
 	case cur.Org != m.n.Org:
 		return self.AgentRow{}, nil
-	case cur.Revoked:
+	case cur.Revoked && !m.kept(g, cur.Agent):
 		return cur, fault.New(fault.Refused, "revoked_key", "%s was revoked as agent %s, and whoever had that key may still have it", cur.Agent, cur.Name).
 			WithHint("make another key; the name may stay")
 	case cur.Name != next.Name:
 		return cur, fault.New(fault.Conflict, "agent_claimed", "%s is agent %s already", cur.Agent, cur.Name).WithHint("one key has one name: make another key")
 	}
 	return cur, nil
+}
+
+// kept reports whether a revoked agent's own key was never in doubt. What cannot be read is.
+func (m *Member) kept(g library.Getter, d did.DID) bool {
+	ended, ok, err := get[endedRow](g, endedKey(d))
+	return err == nil && ok && ended.Kept
 }
 
 // putObject keeps a verified agent object for every member.
@@ -281,7 +288,8 @@ func (m *Member) Agents(ctx context.Context) ([]self.AgentRow, error) {
 	return out, nil
 }
 
-// Renew renews own agents and the own binding where a third of their time is left. A
+// Renew renews own agents and the own binding where a third of their time is left, and own
+// agents whose object is by a key that has left the own document since. A
 // person's object is never renewed by the node, nor one whose key is not held here.
 func (m *Member) Renew(ctx context.Context, at time.Time) error {
 	m.own.Lock()
@@ -295,7 +303,16 @@ func (m *Member) Renew(ctx context.Context, at time.Time) error {
 	}
 	var errs []error
 	for _, a := range list { // one that cannot be renewed holds up no other, nor the binding
-		if !due(a, at) || a.Kind != string(keyring.KindAgent) {
+		if a.Kind != string(keyring.KindAgent) {
+			continue
+		}
+		old := due(a, at)
+		if !old {
+			if old, err = m.outdated(ctx, a, at); err != nil {
+				errs = append(errs, fmt.Errorf("agent %s: %w", a.Name, err))
+			}
+		}
+		if !old {
 			continue
 		}
 		if err := m.renewAgent(ctx, a, at); err != nil {
@@ -308,6 +325,23 @@ func (m *Member) Renew(ctx context.Context, at time.Time) error {
 // due reports whether a live agent has a third of its time left, or less.
 func due(a self.AgentRow, at time.Time) bool {
 	return a.State(at) == self.AgentLive && !left(a.NotBefore, a.NotAfter, at)
+}
+
+// outdated reports whether a live agent's object is by a key that the newest version of the own DID lists no more. Nodes take
+// it for as long as it lasts; nobody can verify its credential, which is in no log.
+func (m *Member) outdated(ctx context.Context, a self.AgentRow, at time.Time) (bool, error) {
+	if a.State(at) != self.AgentLive {
+		return false, nil
+	}
+	body, err := m.bodyOf(ctx, a)
+	if errors.Is(err, library.ErrAbsent) {
+		return false, nil // put back from a copy that lacked it
+	}
+	if err != nil {
+		return false, err
+	}
+	_, err = m.n.Ring.HeadSource().Key(ctx, m.n.Org, body.Kid)
+	return errors.Is(err, envelope.ErrRetired), nil
 }
 
 // renewAgent issues an agent's object anew, as it was. The caller holds own.

@@ -20,6 +20,7 @@ type AgentRevokeInput struct {
 	// TaintFrom is the last index of the own log at which the agent's acts are surely its
 	// own; key_compromise only.
 	TaintFrom *uint64
+	kept      bool // endedRow.Kept
 }
 
 // AgentRevoked says what a revocation did.
@@ -112,7 +113,7 @@ func (m *Member) putRevoked(tx store.Tx, in AgentRevokeInput) (AgentRevoked, err
 	if err != nil {
 		return out, err
 	}
-	return out, put(tx, endedKey(row.Agent), endedRow{Event: out.Event, Reason: in.Reason})
+	return out, put(tx, endedKey(row.Agent), endedRow{Event: out.Event, Kept: in.kept, Reason: in.Reason})
 }
 
 // ownAgent finds an own agent by name or DID.

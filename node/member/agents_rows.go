@@ -16,7 +16,9 @@ const (
 // endedRow remembers the agent.revoked of an own agent, so that it is logged once.
 type endedRow struct {
 	Event  envelope.ID `json:"event"`
-	Reason string      `json:"reason"`
+	// Kept says that the agent's own key was never in doubt: it ended with the key that issued it, and may come back.
+	Kept   bool   `json:"kept,omitempty"`
+	Reason string `json:"reason"`
 }
 
 // tokenRow is one token: who holds a text with this hash acts as the agent.

@@ -368,3 +368,35 @@ func TestAgentsAreRenewed(t *testing.T) {
 		t.Errorf("added again: serial %d, same key %v", again.Serial, again.Agent == a.Agent)
 	}
 }
+
+// TestAnObjectUnderARetiredKeyIsRenewed: nobody outside could verify its credential for as long as it lasts.
+func TestAnObjectUnderARetiredKeyIsRenewed(t *testing.T) {
+	clock := newDial()
+	acme := found(t, "acme", clock)
+	ctx := t.Context()
+	a := acme.agent("research", "lend")
+	k, text := outside(0x31)
+	in := AgentInput{Name: "billing", Can: []string{"borrow"}, For: text}
+	in.Request = signed(t, acme.drafts(in), k)
+	far := must(acme.AddAgent(ctx, in))
+	renewed := func(want uint64) {
+		t.Helper()
+		clock.turn(time.Minute)
+		if err := acme.Renew(ctx, clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		r := must(acme.row(a.Agent))
+		if body := must(acme.bodyOf(ctx, r)); r.Serial != want || body.Kid != acme.roles().Issuer.Multikey() {
+			t.Errorf("serial %d, want %d; by %s", r.Serial, want, body.Kid)
+		}
+		if r := must(acme.row(far.Agent)); r.Serial != 1 || r.Revoked {
+			t.Errorf("the agent whose key is not here: %+v", r)
+		}
+	}
+	renewed(1)
+	acme.rotate(RotateInput{Role: RoleWitness, Reason: "scheduled"})
+	renewed(1)
+	acme.rotate(RotateInput{Reason: "scheduled"})
+	renewed(2)
+	renewed(2)
+}

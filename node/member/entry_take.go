@@ -348,11 +348,12 @@ func passes(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || code == fault.Unavailable || code == fault.Conflict || errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrBroken)
 }
 
-// endTainted ends an agent that was not issued anew: why is nil where its key is not here.
+// endTainted ends an agent that was not issued anew: why is nil where its key is not here. What may have been copied is the
+// organization's key, not the agent's.
 func (m *Member) endTainted(ctx context.Context, a self.AgentRow, why error) error {
 	m.n.Log.WarnContext(ctx, "an agent has ended with the compromised key that issued it; its holder must ask for it anew", "agent", a.Name, "error", why)
 	err := m.n.DB.Update(ctx, func(tx store.Tx) error {
-		_, err := m.putRevoked(tx, AgentRevokeInput{Agent: a.Agent.String(), Reason: "key_compromise"})
+		_, err := m.putRevoked(tx, AgentRevokeInput{Agent: a.Agent.String(), Reason: "ended", kept: true})
 		return err
 	})
 	if err == nil {

@@ -582,6 +582,10 @@ func TestCompromiseEndsWhatCannotBeIssuedAnew(t *testing.T) {
 	if r := must(acme.row(d)); !r.Revoked {
 		t.Errorf("at home: %+v", r)
 	}
+	v, err := acme.ShowAgent(ctx, "billing")
+	if err != nil || v.Reason != "ended" || !strings.Contains(v.Message, "its own key is not in doubt") || !strings.Contains(v.Hint, "--for "+text+" --draft") {
+		t.Errorf("shown as %+v, %v", v, err)
+	}
 	acme.logTo2(vendor)
 	vendor.project()
 	if r := must(vendor.row(d)); !r.Revoked {
@@ -596,6 +600,30 @@ func TestCompromiseEndsWhatCannotBeIssuedAnew(t *testing.T) {
 	if r := must(vendor.row(mine.Agent)); r.Revoked || r.Serial != 2 {
 		t.Errorf("the agent that was issued anew, at vendor: %+v", r)
 	}
+	// Nobody had its own key: it comes back with a higher serial, here and there.
+	in.Request = signed(t, acme.drafts(in), k)
+	back, err := acme.AddAgent(ctx, in)
+	if err != nil || back.Agent != d || back.Serial != 2 {
+		t.Fatalf("the same key again: %+v, %v", back, err)
+	}
+	acme.project()
+	acme.logTo2(vendor)
+	vendor.project()
+	if took, err := vendor.TakeAgent(ctx, acme.object(back.Object)); err != nil || !took {
+		t.Fatal(took, err)
+	}
+	for _, o := range []*org{acme, vendor} {
+		if r := must(o.row(d)); r.Revoked || r.Serial != 2 {
+			t.Errorf("the same key again, at %s: %+v", o.name, r)
+		}
+	}
+	// One that was copied does not.
+	if _, err := acme.RevokeAgent(ctx, AgentRevokeInput{Agent: "billing", Reason: "key_compromise"}); err != nil {
+		t.Fatal(err)
+	}
+	in.Request = nil
+	_, err = acme.DraftAgent(ctx, in)
+	refusedAs(t, err, fault.Refused, "revoked_key")
 }
 
 func TestMove(t *testing.T) {
@@ -782,6 +810,18 @@ func TestRotationRefusals(t *testing.T) {
 	if _, err = acme.Rotate(ctx, RotateInput{Authority: Authority{Update: open}, Reason: "boredom"}); fault.Of(err) != fault.Invalid {
 		t.Errorf("reason: %v", err)
 	}
+	first := uint64(0)
+	for _, role := range []Role{RoleWitness, RoleUpdate, RoleGovernance} { // none of these has signed an event
+		in := RotateInput{Authority: Authority{Update: open}, Role: role, Reason: "compromise", TaintFrom: &first}
+		if role == RoleGovernance {
+			in.Governance = given(newPaper(t).Public())
+		}
+		_, err := acme.Rotate(ctx, in)
+		refusedAs(t, err, fault.Invalid, "taint")
+	}
+	acme.rotate(RotateInput{Role: RoleGovernance, Reason: "scheduled", Governance: given(newPaper(t).Public())})
+	acme.clock.turn(time.Minute)
+	acme.rotate(RotateInput{Role: RoleGovernance, Reason: "compromise", TaintFrom: &first, Governance: given(newPaper(t).Public())})
 	acme.start()
 	_, err = acme.Rotate(ctx, RotateInput{Authority: Authority{Update: open}, Reason: "scheduled"})
 	refusedAs(t, err, fault.Refused, "recovering")

@@ -17,7 +17,8 @@ type RotateInput struct {
 	Authority
 	Role   Role   // which key is replaced; "" is RoleIssuer
 	Reason string // scheduled, compromise or lost
-	// TaintFrom is the last log index that is surely the organization's; compromise only.
+	// TaintFrom is the last log index that is surely the organization's; with compromise of a key that signs events only,
+	// which are the assertion keys: RoleIssuer and RoleGovernance.
 	TaintFrom *uint64
 	// Governance makes the new governance key, for that role alone, once nothing else is
 	// wrong; Ungovern deletes it where the entry is not made.
@@ -56,6 +57,10 @@ func (in RotateInput) check(size uint64) error {
 	default:
 		return fault.New(fault.Invalid, "reason", "reason %.40q is none of scheduled, compromise, lost", in.Reason).WithHint("scheduled, if nothing has happened")
 	}
+	if in.TaintFrom != nil && in.Role != RoleIssuer && in.Role != RoleGovernance {
+		return fault.New(fault.Invalid, "taint", "the %s key signs no events, so none is in doubt with it", in.Role).
+			WithHint("--taint-from goes with the key whose copy may have signed some: --role issuer, or governance")
+	}
 	if in.TaintFrom != nil && *in.TaintFrom >= size {
 		return fault.New(fault.Invalid, "taint", "the own log has %d entries, index %d is none of them", size, *in.TaintFrom).
 			WithHint("the index is that of the last event that is surely yours: trustnode event list --org self --any")
@@ -74,7 +79,24 @@ func (m *Member) Rotate(ctx context.Context, in RotateInput) (Entry, error) {
 	if err := in.check(m.cfg.Size(m.n.Org)); err != nil {
 		return Entry{}, err
 	}
+	if err := m.taintable(ctx, in); err != nil {
+		return Entry{}, err
+	}
 	return m.nextEntry(ctx, in.Authority, in.Reason, in.TaintFrom, in.compose)
+}
+
+// taintable refuses to put events in doubt with a governance key where there was none: only a key that the document has listed
+// for assertions could have signed them.
+func (m *Member) taintable(ctx context.Context, in RotateInput) error {
+	if in.TaintFrom == nil || in.Role != RoleGovernance {
+		return nil
+	}
+	doc, err := m.n.Ring.Document(ctx, m.n.Org)
+	if err == nil && didwebvh.RolesOf(doc).Governance.IsZero() {
+		return fault.New(fault.Invalid, "taint", "this organization has no governance key yet, so no event can be in doubt with it").
+			WithHint("leave --taint-from out; where the issuer key may have been copied, replace that: --role issuer")
+	}
+	return nil // what else is wrong with the document is said where the entry is built
 }
 
 // compose is the draft of a rotation.
