@@ -44,7 +44,7 @@ func TestTheRecoveryKeyIsCheckedFirst(t *testing.T) {
 			t.Errorf("%s: %s", name, a)
 		}
 	}
-	refuses("none", "", exitRefused, "set TRUSTNODE_RECOVERY_KEY")
+	refuses("none", "", exitRefused, "no recovery key given\nhint: set TRUSTNODE_RECOVERY_KEY")
 	refuses("no key at all", "rec1-abcd", exitFailed, "begins with rec1-")
 	refuses("another organization's", others, exitRefused, "does not commit to this recovery key")
 	if _, err := os.Stat(next); !os.IsNotExist(err) {

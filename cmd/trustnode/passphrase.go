@@ -21,6 +21,7 @@ import (
 // The environment with which the process was started stays in its memory; package guard closes /proc/PID/environ.
 type secret struct {
 	variable string
+	what     string // "" a passphrase
 
 	mu   sync.Mutex
 	held []byte // guarded by mu; nil for none
@@ -32,7 +33,7 @@ var (
 	updateSecret     = &secret{variable: "TRUSTNODE_UPDATE_PASSPHRASE"}     // of the store of the next update key
 	governanceSecret = &secret{variable: "TRUSTNODE_GOVERNANCE_PASSPHRASE"} // of the store at --governance-keys
 	personSecret     = &secret{variable: "TRUSTNODE_PERSON_PASSPHRASE"}     // of one person's store
-	recoverySecret   = &secret{variable: "TRUSTNODE_RECOVERY_KEY"}          // no passphrase, and kept like one
+	recoverySecret   = &secret{variable: "TRUSTNODE_RECOVERY_KEY", what: "recovery key"}
 
 	newSecret = &secret{variable: "TRUSTNODE_NEW_PASSPHRASE"} // that takes another's place
 
@@ -152,9 +153,21 @@ func (s *secret) getNew(prompt string) ([]byte, error) {
 // ask asks at the terminal, if standard input is one.
 func (s *secret) ask(prompt string) ([]byte, error) {
 	if !term.IsTerminal(int(os.Stdin.Fd())) {
-		return nil, fault.Wrap(fault.Unauthenticated, "passphrase", errNoPassphrase).WithHint("set %s or %s", s.variable, s.file())
+		return nil, s.none().WithHint("set %s or %s", s.variable, s.file())
 	}
-	return ask(os.Stdin, os.Stderr, prompt)
+	b, err := ask(os.Stdin, os.Stderr, prompt)
+	if errors.Is(err, errNoPassphrase) {
+		err = s.none()
+	}
+	return b, err
+}
+
+// none is the refusal where nothing was given.
+func (s *secret) none() *fault.Denied {
+	if s.what != "" {
+		return fault.New(fault.Unauthenticated, "passphrase", "no %s given", s.what)
+	}
+	return fault.Wrap(fault.Unauthenticated, "passphrase", errNoPassphrase)
 }
 
 // quiet is the log of a command that opens the directory itself: it says nothing.

@@ -12,15 +12,18 @@ import (
 func passphraseCommand(s *streams) *cli.Command {
 	return &cli.Command{Name: "passphrase", Usage: "put the keys under another passphrase; no node may run",
 		Description: "The old one comes from TRUSTNODE_PASSPHRASE or the terminal, the new one from TRUSTNODE_NEW_PASSPHRASE or the terminal; both also with _FILE.\n" +
-			"With --of the old one may also be in TRUSTNODE_GOVERNANCE_PASSPHRASE or TRUSTNODE_UPDATE_PASSPHRASE.\n" +
+			"With --of the old one may also be in TRUSTNODE_GOVERNANCE_PASSPHRASE, TRUSTNODE_UPDATE_PASSPHRASE or TRUSTNODE_PERSON_PASSPHRASE.\n" +
 			"Update keys that lie in the data directory under the same passphrase are changed with the node's.",
-		Flags:  []cli.Flag{&cli.StringFlag{Name: "of", Usage: "keys in `DIR` instead, such as update or governance keys kept apart"}},
+		Flags:  []cli.Flag{&cli.StringFlag{Name: "of", Usage: "keys in `DIR` instead, such as update or governance keys kept apart, or the key of one person"}},
 		Action: func(c *cli.Context) error { return changePassphrase(c, s) }}
 }
 
 func changePassphrase(c *cli.Context, s *streams) error {
 	dir := c.String("of")
 	what := dir
+	if dir != "" && !daemon.StoreExists(dir) {
+		return fault.New(fault.NotFound, "keys", "no key store in %s", dir).WithHint("--of names the directory that holds the keys, such as DIR/update-keys, or that of agent request --key-dir")
+	}
 	if dir == "" {
 		what = c.String("data")
 		if h, held := daemon.Held(what); held && h.HTTP != "" {
@@ -64,7 +67,7 @@ func oldPassphrase(dir, prompt string) ([]byte, error) {
 		return passphrase(prompt)
 	}
 	var said []byte
-	for _, x := range []*secret{governanceSecret, updateSecret, nodeSecret} {
+	for _, x := range []*secret{governanceSecret, updateSecret, personSecret, nodeSecret} {
 		b, err := x.given()
 		if err != nil || b != nil && daemon.StoreOpens(dir, b) {
 			return b, err

@@ -169,7 +169,7 @@ func TestForgottenPassphrasesAreCleared(t *testing.T) {
 		if !bytes.Equal(held, make([]byte, len("correct-horse"))) || s.held != nil {
 			t.Errorf("%s: %q is left", s.variable, held)
 		}
-		if got, err := s.get("x"); !errors.Is(err, errNoPassphrase) {
+		if got, err := s.get("x"); got != nil || fault.Of(err) != fault.Unauthenticated || errors.Is(err, errNoPassphrase) != (s.what == "") {
 			t.Errorf("%s: got %q, %v", s.variable, got, err)
 		}
 	}
@@ -201,5 +201,29 @@ func TestVerbsShareAPassphrase(t *testing.T) {
 	t.Setenv("TRUSTNODE_PASSPHRASE_FILE", file)
 	if a := callOn("status", "--data", dir); a.code != exitRefused || !strings.Contains(a.err, "its mode is 0644") || !strings.Contains(a.err, "hint: chmod 600 "+file) {
 		t.Errorf("got %s", a)
+	}
+}
+
+// The store of a person goes under another passphrase as those of update and governance keys do: its own variable opens it.
+func TestPassphraseOfAPersonsStore(t *testing.T) {
+	freshPassphrases(t)
+	dir := filepath.Join(t.TempDir(), "mine")
+	t.Setenv("TRUSTNODE_PERSON_PASSPHRASE", "battery-staple")
+	if a := call("agent", "request", "--key-dir", dir); a.code != exitDone {
+		t.Fatal(a)
+	}
+	t.Setenv("TRUSTNODE_NEW_PASSPHRASE", "correct-horse-2")
+	if a := call("passphrase", "--of", dir); a.code != exitDone {
+		t.Fatal(a)
+	}
+	if a := call("agent", "request", "--key-dir", dir); a.code == exitDone {
+		t.Errorf("the old one still opens it: %s", a)
+	}
+	t.Setenv("TRUSTNODE_PERSON_PASSPHRASE", "correct-horse-2")
+	if a := call("agent", "request", "--key-dir", dir); a.code != exitDone {
+		t.Errorf("the new one: %s", a)
+	}
+	if a := call("passphrase", "--of", dir+"x"); a.code != exitFailed || !strings.Contains(a.err, "no key store in "+dir+"x\nhint: --of names") {
+		t.Errorf("no store: %s", a)
 	}
 }

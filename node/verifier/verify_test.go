@@ -203,6 +203,7 @@ func TestNoSecretIsQuoted(t *testing.T) {
 		"an operator's token":       {"tno_Jq3Xo0aWwV7eYb1", "Jq3Xo"},
 		"an agent's token":          {"  tn1_Jq3Xo0aWwV7eYb1\n", "Jq3Xo"},
 		"a recovery key":            {"rec1-abcd-efgh", "abcd"},
+		"a recovery key by hand":    {"rec1 abcd efgh", "abcd"},
 		"in capitals":               {"REC1-ABCD-EFGH", "ABCD"},
 		"in the middle of a line":   {"my token is tno_Jq3Xo0aWwV7eYb1, do not tell", "my token"},
 		"past what would be quoted": {"Jq3Xo " + strings.Repeat("-", 60) + " tn1_x", "Jq3Xo"},
