@@ -96,6 +96,9 @@ func standingWords(d did.DID, m metadata) string {
 	case d.Method() == didweb.Method:
 		return "held: this document is pinned, and other keys are not taken without approval"
 	}
+	if len(m.Trust.Warnings) > 0 {
+		return "held: its history verifies; see the warnings"
+	}
 	return "held: its history verifies, and nothing that was seen contradicts it"
 }
 

@@ -10,32 +10,38 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"trustnode/did"
+	"trustnode/did/didweb"
 	"trustnode/node/fault"
 	"trustnode/node/httpapi"
 )
 
 func didShow(c *cli.Context, s *streams) error {
-	return with(c, func(ctx context.Context, k *caller) error {
-		who := c.Args().First()
-		if who == "" {
-			who = "self"
-		}
-		if _, err := did.Parse(who); err != nil && strings.HasPrefix(who, "did:") {
-			return &usageError{err.Error(), help(c)}
-		}
-		var d httpapi.Identity
-		if err := k.call(ctx, "GET", "/api/v1/identities/"+url.PathEscape(who), nil, &d); err != nil {
-			return err
-		}
-		if err := s.result(d, func(w writer) { printIdentity(w, d, time.Now()) }); err != nil {
-			return err
-		}
-		return standingOf(d)
-	})
+	who := c.Args().First()
+	if who == "" {
+		who = "self"
+	}
+	if _, err := did.Parse(who); err != nil && strings.HasPrefix(who, "did:") {
+		return &usageError{err.Error(), help(c)}
+	}
+	return with(c, func(ctx context.Context, k *caller) error { return showIdentity(ctx, s, k, who, time.Now()) })
+}
+
+func showIdentity(ctx context.Context, s *streams, k *caller, who string, now time.Time) error {
+	var d httpapi.Identity
+	if err := k.call(ctx, "GET", "/api/v1/identities/"+url.PathEscape(who), nil, &d); err != nil {
+		return err
+	}
+	if err := s.result(d, func(w writer) { printIdentity(w, d, now) }); err != nil {
+		return err
+	}
+	return standingOf(d)
 }
 
 // standingOf refuses what a person must not take for a DID that can be relied on.
 func standingOf(d httpapi.Identity) error {
+	if d.State == did.Deactivated.String() {
+		return &failedError{exitRefused, placeOf(d.DID) + " is deactivated: its controller ended it", "what it signed before still verifies"}
+	}
 	if d.State != did.Frozen.String() || d.Fork == nil {
 		return nil
 	}
@@ -44,11 +50,24 @@ func standingOf(d httpapi.Identity) error {
 }
 
 // heldWords says what the state of a held DID means.
-var heldWords = map[string]string{
-	"held":        "verified here, and nothing contradicts it",
-	"frozen":      "two different continuations are signed; nothing newer than their common part is accepted",
-	"deactivated": "ended by its owner for good; what it signed before still verifies",
+func heldWords(d httpapi.Identity) string {
+	switch {
+	case d.State == did.Frozen.String():
+		return "two different continuations are signed; nothing newer than their common part is accepted"
+	case d.State == did.Deactivated.String():
+		return "ended by its owner for good; what it signed before still verifies"
+	case isWeb(d):
+		return "this document is pinned; other keys are not taken without approval"
+	case d.Version == did.StaticVersion:
+		return "it follows from the DID"
+	case d.Fork != nil:
+		return "verified here; another continuation was seen, and decided against"
+	}
+	return "verified here, and nothing that was seen contradicts it"
 }
+
+// isWeb tells a DID whose versions are documents that were served, without numbers and without a log.
+func isWeb(d httpapi.Identity) bool { return strings.HasPrefix(d.DID, "did:"+didweb.Method+":") }
 
 func printIdentity(w writer, d httpapi.Identity, now time.Time) {
 	if d.Name != "" {
@@ -58,7 +77,7 @@ func printIdentity(w writer, d httpapi.Identity, now time.Time) {
 	for _, n := range d.Names {
 		fmt.Fprintf(w, "also         %s\n", n)
 	}
-	fmt.Fprintf(w, "state        %s: %s\n", d.State, heldWords[d.State])
+	fmt.Fprintf(w, "state        %s: %s\n", d.State, heldWords(d))
 	if d.Version == did.StaticVersion {
 		fmt.Fprintln(w, "version      static: the DID is the key, and cannot change")
 	} else {
@@ -72,13 +91,22 @@ func printIdentity(w writer, d httpapi.Identity, now time.Time) {
 		fmt.Fprintf(w, "fork         entry %d was signed twice: %s, and %s, which was decided against\n", d.Fork.Number, d.Fork.Held, d.Fork.Offered)
 	}
 	if d.State == did.Frozen.String() && d.Fork != nil {
-		fmt.Fprintf(w, "branches     %s, held first\n             %s\n", d.Fork.Held, d.Fork.Offered)
+		printBranch(w, "branches", d.Fork.Held+", held first", d.Fork.HeldKeys)
+		printBranch(w, "", d.Fork.Offered, d.Fork.OfferedKeys)
 	}
 	for _, c := range d.Changed {
 		fmt.Fprintf(w, "not trusted  its host has served other keys: %s\n", c)
 	}
 	if d.Entry != nil {
 		printPending(w, *d.Entry)
+	}
+}
+
+// printBranch shows one side of an open fork, and the keys it would bring.
+func printBranch(w writer, what, version string, keys []httpapi.IdentityKey) {
+	fmt.Fprintf(w, "%-12s %s\n", what, version)
+	for _, k := range keys {
+		fmt.Fprintf(w, "%-12s   not accepted: %s %s, in %s\n", "", k.Role, k.Key, short(k.From))
 	}
 }
 
@@ -107,12 +135,12 @@ func knownWords(d httpapi.Identity, now time.Time) string {
 func printKeys(w writer, d httpapi.Identity) {
 	for _, k := range d.History {
 		if k.Until == "" {
-			fmt.Fprintf(w, "key          %s  %s, since version %s%s\n", k.Key, k.Role, number(k.From), atIndex(k.FromIndex))
+			fmt.Fprintf(w, "key          %s  %s, since %s\n", k.Key, k.Role, sinceWords(d, k.From, k.FromIndex))
 		}
 	}
 	for _, k := range d.History {
 		if k.Until != "" {
-			fmt.Fprintf(w, "retired      %s  %s, from version %s%s to version %s%s\n", k.Key, k.Role, number(k.From), atIndex(k.FromIndex), number(k.Until), atIndex(k.UntilIdx))
+			fmt.Fprintf(w, "retired      %s  %s, from %s to %s\n", k.Key, k.Role, sinceWords(d, k.From, k.FromIndex), sinceWords(d, k.Until, k.UntilIdx))
 		}
 	}
 	if len(d.History) == 0 {
@@ -128,11 +156,18 @@ func number(version string) string {
 	return n
 }
 
-func atIndex(i *uint64) string {
-	if i == nil {
-		return " (not announced in its log yet)"
+// sinceWords names a version, and where the log of its organization announces it: the first begins that log, and those of a
+// did:web are in none.
+func sinceWords(d httpapi.Identity, version string, index *uint64) string {
+	switch {
+	case isWeb(d):
+		return "document " + version
+	case index != nil:
+		return fmt.Sprintf("version %s (log index %d)", number(version), *index)
+	case number(version) == "1":
+		return "version 1"
 	}
-	return fmt.Sprintf(" (log index %d)", *i)
+	return fmt.Sprintf("version %s (not announced in its log yet)", number(version))
 }
 
 func printWitnesses(w writer, d httpapi.Identity) {

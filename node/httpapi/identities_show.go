@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ func (s *server) identity(ctx context.Context, who string) (Identity, error) {
 	if d.Method() == didkey.Method {
 		return out, nil
 	}
-	return out, errors.Join(s.showHistory(ctx, d, &out), s.showDoubt(ctx, d, &out), s.showEntry(ctx, &out))
+	return out, errors.Join(s.showHistory(ctx, v, &out), s.showDoubt(ctx, d, &out), s.showEntry(ctx, &out))
 }
 
 // called is the organization with that DID, or else the only one held here that goes by that name or that domain.
@@ -118,7 +119,8 @@ func (s *server) nameOf(d did.DID) string {
 }
 
 // showHistory lists every key with its time, the witnesses and the other names.
-func (s *server) showHistory(ctx context.Context, d did.DID, out *Identity) error {
+func (s *server) showHistory(ctx context.Context, v keyring.Version, out *Identity) error {
+	d := v.DID
 	list, err := s.Node.Ring.Versions(ctx, d)
 	if err != nil {
 		return err
@@ -143,7 +145,11 @@ func (s *server) showHistory(ctx context.Context, d did.DID, out *Identity) erro
 	if err != nil {
 		return err
 	}
-	s.showWitnesses(ctx, h, out)
+	if h.Deactivated() && v.State == did.Deactivated {
+		ended(out, h.Head().ID, indexes)
+	} else {
+		s.showWitnesses(ctx, h, out)
+	}
 	for _, name := range h.DIDs() {
 		if name != d {
 			out.Names = append(out.Names, name.String())
@@ -152,7 +158,20 @@ func (s *server) showHistory(ctx context.Context, d did.DID, out *Identity) erro
 	return nil
 }
 
-// keyTimes follows each assertion key and each witness key through the versions.
+// ended has the last version retire what it still lists: a document stays as it was when its DID ends.
+func ended(out *Identity, last string, indexes map[string]uint64) {
+	out.Keys = []string{}
+	for i := range out.History {
+		if k := &out.History[i]; k.Until == "" {
+			k.Until = last
+			if index, ok := indexes[last]; ok {
+				k.UntilIdx = &index
+			}
+		}
+	}
+}
+
+// keyTimes follows each assertion key and each witness key through the versions that count.
 func keyTimes(list []keyring.Listing, indexes map[string]uint64) []IdentityKey {
 	out := []IdentityKey{}
 	open := map[did.PublicKey]int{} // place in out
@@ -163,6 +182,9 @@ func keyTimes(list []keyring.Listing, indexes map[string]uint64) []IdentityKey {
 		return nil
 	}
 	for _, v := range list {
+		if !v.Counts {
+			break
+		}
 		roles := didwebvh.RolesOf(v.Document)
 		keys := v.Keys
 		if !roles.Witness.IsZero() && !slices.Contains(keys, roles.Witness) {
@@ -179,13 +201,17 @@ func keyTimes(list []keyring.Listing, indexes map[string]uint64) []IdentityKey {
 				continue
 			}
 			open[k] = len(out)
-			out = append(out, IdentityKey{Key: k.Multikey(), Role: roleOf(k, roles), From: v.ID, FromIndex: index(v.ID)})
+			out = append(out, IdentityKey{Key: k.Multikey(), Role: roleOf(v.Document, k, roles), From: v.ID, FromIndex: index(v.ID)})
 		}
 	}
 	return out
 }
 
-func roleOf(k did.PublicKey, r didwebvh.Roles) string {
+// roleOf names what a key is for. A did:web has one role of assertion keys, whatever else its document lists them for.
+func roleOf(doc did.Document, k did.PublicKey, r didwebvh.Roles) string {
+	if doc.ID().Method() != didwebvh.Method {
+		return "issuer"
+	}
 	switch k {
 	case r.Issuer:
 		return "issuer"
@@ -225,12 +251,55 @@ func (s *server) showDoubt(ctx context.Context, d did.DID, out *Identity) error 
 	}
 	if f != nil {
 		out.Fork = &IdentityFork{Number: f.Number, Held: f.Held, Offered: f.Offered, Decided: f.Decided}
+		if f.Decided == "" {
+			s.showBranches(ctx, d, f, out.Fork)
+		}
 	}
 	changes, err := s.Node.Ring.Changes(ctx, d)
 	for _, c := range changes {
 		out.Changed = append(out.Changed, fmt.Sprintf("%s: %v", c.Offered, c.OfferedKeys))
 	}
 	return err
+}
+
+// showBranches lists what either branch of an open fork adds to the keys of the last common entry.
+func (s *server) showBranches(ctx context.Context, d did.DID, f *keyring.Fork, out *IdentityFork) {
+	h, err := s.Node.Ring.History(ctx, d)
+	if err != nil {
+		return // behind the pins: the lines are kept, and nothing of them verifies from here
+	}
+	out.HeldKeys = added(h, f.Number)
+	branches, _ := s.Node.Ring.Branches(ctx, d)
+	for _, b := range branches {
+		first, _, _ := bytes.Cut(b.Lines, []byte("\n"))
+		if didwebvh.VersionID(first) != f.Offered {
+			continue
+		}
+		at, err := s.Node.Clock.Now()
+		if err != nil {
+			at = s.Node.Clock.Last()
+		}
+		if other, err := h.Prefix(b.Parent).Extend(b.Lines, b.Witness, at); err == nil {
+			out.OfferedKeys = added(other, f.Number)
+		}
+	}
+}
+
+// added lists the assertion and witness keys that the versions of h from number n on have and the one before has not.
+func added(h didwebvh.History, n int) []IdentityKey {
+	var out []IdentityKey
+	seen := map[did.PublicKey]bool{}
+	for i := max(n-1, 1); i <= h.Len(); i++ {
+		v, _ := h.At(i)
+		roles := didwebvh.RolesOf(v.Document)
+		for _, k := range []did.PublicKey{roles.Issuer, roles.Governance, roles.Witness} {
+			if !k.IsZero() && !seen[k] && i >= n {
+				out = append(out, IdentityKey{Key: k.Multikey(), Role: roleOf(v.Document, k, roles), From: v.ID})
+			}
+			seen[k] = true
+		}
+	}
+	return out
 }
 
 // showEntry adds the entry under way to the own identity.

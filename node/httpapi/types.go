@@ -410,12 +410,14 @@ type IdentityKey struct {
 	UntilIdx  *uint64 `json:"until_index,omitempty"`
 }
 
-// IdentityFork names the two branches.
+// IdentityFork names the two branches. While neither is decided for, what they bring is listed here and nowhere else.
 type IdentityFork struct {
-	Number  int    `json:"number"`
-	Held    string `json:"held"`
-	Offered string `json:"offered"`
-	Decided string `json:"decided,omitempty" doc:"what settled it"`
+	Number      int           `json:"number"`
+	Held        string        `json:"held"`
+	Offered     string        `json:"offered"`
+	Decided     string        `json:"decided,omitempty" doc:"what settled it"`
+	HeldKeys    []IdentityKey `json:"held_keys,omitempty" doc:"keys that the held branch adds; not accepted while the fork is open"`
+	OfferedKeys []IdentityKey `json:"offered_keys,omitempty" doc:"keys that the other branch adds; not accepted"`
 }
 
 // Loans is a list of loans.

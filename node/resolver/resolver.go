@@ -119,7 +119,7 @@ func (r *Resolver) Given(ctx context.Context, d did.DID, m did.Material, o did.O
 	if r.n == nil && len(m.Log) > 0 {
 		r.hold(ctx, d, m)
 	}
-	res.Warnings = append(slices.Clip(res.Warnings), r.changes(ctx, d)...)
+	res.Warnings = append(append(slices.Clip(res.Warnings), r.changes(ctx, d)...), r.decided(ctx, d)...)
 	return res, nil
 }
 
@@ -145,6 +145,19 @@ func (r *Resolver) changes(ctx context.Context, d did.DID) []did.Warning {
 		out = append(out, did.Warning{Where: d.String(), What: fmt.Sprintf("%v (offered %s)", &c, c.Offered)})
 	}
 	return out
+}
+
+// decided says that another continuation of a log was seen, though it was decided against. An open fork has no answer to
+// stand beside.
+func (r *Resolver) decided(ctx context.Context, d did.DID) []did.Warning {
+	if d.Method() != didwebvh.Method {
+		return nil
+	}
+	f, err := r.ring.Forked(ctx, d)
+	if err != nil || f == nil || f.Decided == "" {
+		return nil
+	}
+	return []did.Warning{{Where: d.String(), What: fmt.Sprintf("another entry %d was seen, %s; it was decided against (%s)", f.Number, f.Offered, f.Decided)}}
 }
 
 // worded says of a fork what it means for keys: whoever reads of two entries should not

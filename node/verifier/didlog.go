@@ -227,10 +227,10 @@ func keysOf(doc did.Document) []roleKey {
 			continue
 		}
 		k := roleKey{key: m.Public.Multikey(), signs: doc.Lists(kid, did.AssertionMethod)}
-		switch {
-		case m.Public == roles.Issuer:
+		switch own := doc.ID().Method() == didwebvh.Method; {
+		case own && m.Public == roles.Issuer:
 			k.role = "issuer key"
-		case m.Public == roles.Governance:
+		case own && m.Public == roles.Governance:
 			k.role = "governance key"
 		default:
 			k.role = strings.Join(purposes(doc, kid), " and ") + " key"
