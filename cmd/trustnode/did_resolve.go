@@ -294,7 +294,7 @@ func refusalWords(name did.ErrorName, title, detail, d string) string {
 		title = "frozen"
 	case name == did.InternalError && detail != "":
 		title = "no answer"
-	case name == did.NotFound && detail == resolution.NotHeld:
+	case name == did.NotFound && strings.HasPrefix(detail, resolution.NotHeld):
 		detail = d + " is not held here"
 	}
 	if detail == "" {
@@ -332,7 +332,7 @@ func hintFor(name did.ErrorName, exit int, detail, d string) string {
 	switch {
 	case name == did.Forked:
 		return "trustnode did show " + d + "; the charter decides: fed propose --set or --rekey; without one: did resolve --accept-head VERSION --reason TEXT"
-	case name == did.NotFound && detail == resolution.NotHeld:
+	case name == did.NotFound && strings.HasPrefix(detail, resolution.NotHeld):
 		return "a member's DID comes with the charter; a file works too: " + byFile(d)
 	case name == did.NotFound:
 		return "" // another version, no such file: it says all there is to do

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"trustnode/did"
+	"trustnode/did/didweb"
+	"trustnode/did/didwebvh"
 	"trustnode/did/resolution"
 	"trustnode/node/fault"
 	"trustnode/node/resolver"
@@ -27,6 +30,9 @@ const noCache = "noCache=true"
 // the router, which would redirect an identifier with two slashes to another one.
 func (s *server) resolving(next http.Handler) http.Handler {
 	stored, fresh := resolution.Handler(s.Resolver.Service(false)), resolution.Handler(s.Resolver.Service(true))
+	operator := s.Resolver.Service(false)
+	operator.Resolve = hinting(operator.Resolve)
+	hinted := resolution.Handler(operator)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.URL.EscapedPath(), resolution.Endpoint) {
 			next.ServeHTTP(w, r)
@@ -35,16 +41,33 @@ func (s *server) resolving(next http.Handler) http.Handler {
 		r.Pattern = resolution.Endpoint
 		// A fork must be seen at once, so an answer is asked for anew each time.
 		w.Header().Set("Cache-Control", "no-cache")
-		if query, asked := without(r.URL.RawQuery, noCache); asked && s.isOperator(r.Header.Get("Authorization")) {
+		query, asked := without(r.URL.RawQuery, noCache)
+		switch operator := s.isOperator(r.Header.Get("Authorization")); {
+		case operator && asked:
 			u := *r.URL
 			u.RawQuery = query
 			r = r.WithContext(r.Context())
 			r.URL = &u
 			fresh.ServeHTTP(w, r)
-			return
+		case operator:
+			hinted.ServeHTTP(w, r)
+		default:
+			stored.ServeHTTP(w, r)
 		}
-		stored.ServeHTTP(w, r)
 	})
+}
+
+// hinting tells the operator, of a DID that is not held and has a host, how to have that asked.
+func hinting(resolve resolution.Resolve) resolution.Resolve {
+	return func(ctx context.Context, d did.DID, o did.Options) (did.Resolution, error) {
+		res, err := resolve(ctx, d, o)
+		hosted := d.Method() == didwebvh.Method || d.Method() == didweb.Method
+		var e *did.ResolutionError
+		if hosted && errors.As(err, &e) && e.Name == did.NotFound && errors.Is(err, did.ErrAbsent) {
+			return did.Resolution{}, &did.ResolutionError{Name: did.NotFound, Detail: resolution.NotHeld + "; with ?" + noCache + " its host is asked, and nothing of that is kept", Err: err}
+		}
+		return res, err
+	}
 }
 
 // without takes one option out of a query, once.

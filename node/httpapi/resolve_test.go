@@ -106,7 +106,7 @@ func TestIdentifiers(t *testing.T) {
 		{"one that forked", resolution.Endpoint + forked.DID().String(), "", 500, resolution.MediaResult, "", "urn:trustnode:error:forked", "keys after entry 1 are not accepted"},
 		{"one that forked, its document alone", resolution.Endpoint + forked.DID().String(), "application/did", 500, resolution.MediaResult, "", "urn:trustnode:error:forked", ""},
 		{"one that moved, by its new name", resolution.Endpoint + moved.DID().String(), "", 200, resolution.MediaResult, moved.Head(), "", ""},
-		{"one that moved, by its old name", resolution.Endpoint + old.DID().String(), "", 404, resolution.MediaResult, "", "NOT_FOUND", "moved to " + moved.DID().String()},
+		{"one that moved, by its old name", resolution.Endpoint + old.DID().String(), "", 200, resolution.MediaResult, moved.Head(), "", `"canonicalId":"` + moved.DID().String() + `"`},
 		{"a pinned did:web (B-6)", resolution.Endpoint + web.String(), "", 200, resolution.MediaResult, "", "", `"id":"` + web.String() + `"`},
 		{"a pinned did:web, its escape in lower case", resolution.Endpoint + strings.Replace(web.String(), "%3A", "%3a", 1), "", 404, resolution.MediaResult, "", "NOT_FOUND", ""},
 		{"a pinned did:web, decoded", resolution.Endpoint + "did:web:gamma.example:8443:org", "", 404, resolution.MediaResult, "", "NOT_FOUND", ""},
@@ -187,8 +187,16 @@ func TestWhoMayHaveAHostAsked(t *testing.T) {
 	if w.Code != 200 || len(n.Shelf.Asked()) != 2 {
 		t.Errorf("a stranger's DID for the operator: got %d %s", w.Code, w.Body)
 	}
-	if w = d.ask("GET", resolution.Endpoint+web.String(), nil); w.Code != 404 {
+	if w = d.ask("GET", resolution.Endpoint+web.String(), nil); w.Code != 404 || strings.Contains(w.Body.String(), "noCache") {
 		t.Errorf("it is kept for everybody: got %d %s", w.Code, w.Body)
+	}
+	w = d.ask("GET", resolution.Endpoint+web.String(), nil, "Authorization", "Bearer "+operatorToken)
+	if r := read(t, w); w.Code != 404 || !strings.Contains(r.Res.Error.Detail, "with ?noCache=true its host is asked") {
+		t.Errorf("the operator is not told how its host is asked: %d %+v", w.Code, r)
+	}
+	w = d.ask("GET", path+"?versionNumber=9", nil, "Authorization", "Bearer "+operatorToken)
+	if r := read(t, w); w.Code != 404 || r.Res.Error.Detail != "no such version" {
+		t.Errorf("a version that is not there: %d %+v", w.Code, r)
 	}
 	w = d.ask("GET", resolution.Endpoint+"did:web:down.example?noCache=true", nil, "Authorization", "Bearer "+operatorToken)
 	if r := read(t, w); w.Code != 404 || !strings.Contains(r.Res.Error.Detail, "https://") {
