@@ -194,6 +194,9 @@ func agentToken(c *cli.Context, s *streams) error {
 	if err := need(c, "for"); err != nil {
 		return err
 	}
+	if err := oneOf(c, "for", "http", "mcp"); err != nil {
+		return err
+	}
 	return with(c, func(ctx context.Context, k *caller) error {
 		var t httpapi.TokenMade
 		if err := k.call(ctx, "POST", agentPath(a[0])+"/tokens", httpapi.TokenMake{For: c.String("for")}, &t); err != nil {

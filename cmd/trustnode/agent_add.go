@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -25,7 +26,7 @@ func agentAdd(c *cli.Context, s *streams) error {
 			return err
 		}
 	}
-	return with(c, func(ctx context.Context, k *caller) error {
+	return agentUsage(with(c, func(ctx context.Context, k *caller) error {
 		switch {
 		case c.IsSet("draft"):
 			return agentDraft(ctx, c, s, k, in)
@@ -39,7 +40,16 @@ func agentAdd(c *cli.Context, s *streams) error {
 			return personAdd(ctx, c, s, k, in)
 		}
 		return err
-	})
+	}))
+}
+
+// agentUsage tells a word of the command line that is none of those the node knows from a refusal.
+func agentUsage(err error) error {
+	d := (*fault.Denied)(nil)
+	if errors.As(err, &d) && d.Code == fault.Invalid && slices.Contains([]string{"name", "capability", "kind", "days", "display", "for", "project"}, d.Reason) {
+		return &usageError{d.Detail, d.Hint}
+	}
+	return err
 }
 
 // agentWish reads what is asked for. A request may come without words: then the answer

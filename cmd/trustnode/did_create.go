@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"trustnode/node/daemon"
+	"trustnode/node/fault"
 )
 
 func didCreateCommand(s *streams) *cli.Command {
@@ -46,6 +48,9 @@ func didCreate(c *cli.Context, s *streams) error {
 	}
 	defer clear(pass)
 	r, err := daemon.CreateIdentity(c.Context, daemon.CreateOptions{Dir: c.String("out"), Domain: c.String("domain"), Path: path, UpdateKeys: c.String("update-keys"), Passphrase: pass})
+	if d := (*fault.Denied)(nil); errors.As(err, &d) && d.Code == fault.Invalid && d.Reason == "domain" {
+		return &usageError{d.Detail, d.Hint}
+	}
 	if err != nil {
 		return err
 	}

@@ -184,6 +184,9 @@ func roleWords(doc did.Document, roles didwebvh.Roles, k did.Method) string {
 		}
 	}
 	words := strings.Join(out, ", ")
+	if a := k.Public.Algorithm(); a != did.Ed25519 && len(out) > 0 && words != "receives what is encrypted" {
+		words += fmt.Sprintf(" (%v: nothing it signs is verified here)", a)
+	}
 	switch {
 	case len(out) == 0:
 		return "listed for nothing"

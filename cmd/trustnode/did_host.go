@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -173,6 +174,9 @@ func hostCheck(ctx context.Context, s *streams, k *caller) error {
 	}
 	if code == exitDone {
 		return nil
+	}
+	if !slices.ContainsFunc(out.Files, func(f httpapi.HostFile) bool { return f.State != string(resolver.Unreachable) }) {
+		return &failedError{code, "the web server of " + out.DID + " gave no answer", "trustnode did host says where each file has to be reached"}
 	}
 	return &failedError{code, "the web server of " + out.DID + " does not serve what is held here", "trustnode did host says where each file has to be; did host --out DIR writes them"}
 }

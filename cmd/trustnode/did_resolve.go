@@ -172,17 +172,23 @@ func acceptDocument(c *cli.Context, s *streams, text string, d did.DID, doc []by
 			return err
 		}
 		if !s.json {
-			switch {
-			case !out.Changed:
-				fmt.Fprintf(s.out, "nothing changes: %s is what stands\n", out.ID)
-			case out.From == "":
-				fmt.Fprintf(s.out, "accepted: %s is pinned as the first version of this DID; the act is an audit row\n", out.ID)
-			default:
-				fmt.Fprintf(s.out, "accepted: %s stands now, in place of %s; the act is an audit row, the other version is kept as evidence\n", out.ID, out.From)
-			}
+			fmt.Fprintln(s.out, acceptedWords(out))
 		}
 		return answerWith(c, s, byNode{k}, text, "")
 	})
+}
+
+// acceptedWords says what an operator's decision changed.
+func acceptedWords(out httpapi.HeadAccepted) string {
+	switch {
+	case !out.Changed:
+		return fmt.Sprintf("nothing changes: %s is what stands", out.ID)
+	case out.From == out.ID:
+		return fmt.Sprintf("accepted: %s stands; the act is an audit row, the other entry is kept as evidence", out.ID)
+	case out.From == "":
+		return fmt.Sprintf("accepted: %s is pinned as the first version of this DID; the act is an audit row", out.ID)
+	}
+	return fmt.Sprintf("accepted: %s stands now, in place of %s; the act is an audit row, the other version is kept as evidence", out.ID, out.From)
 }
 
 // answerer answers in the HTTP form of DID Resolution 1.0, from somewhere. query are
@@ -297,6 +303,11 @@ func refusalWords(name did.ErrorName, title, detail, d string) string {
 	case name == did.NotFound && strings.HasPrefix(detail, resolution.NotHeld):
 		detail = d + " is not held here"
 	}
+	for _, said := range []string{title, did.ErrSyntax.Error()} { // the sentinel that a detail ends with says the title again
+		if detail = strings.TrimSuffix(detail, ": "+said); detail == said {
+			detail = ""
+		}
+	}
 	if detail == "" {
 		return title
 	}
@@ -334,6 +345,8 @@ func hintFor(name did.ErrorName, exit int, detail, d string) string {
 		return "trustnode did show " + d + "; the charter decides: fed propose --set or --rekey; without one: did resolve --accept-head VERSION --reason TEXT"
 	case name == did.NotFound && strings.HasPrefix(detail, resolution.NotHeld):
 		return "a member's DID comes with the charter; a file works too: " + byFile(d)
+	case name == did.NotFound && detail == "no such version":
+		return "trustnode did show " + d + " says which is the newest here; --fresh asks its host for newer ones"
 	case name == did.NotFound:
 		return "" // another version, no such file: it says all there is to do
 	case name == did.InternalError && exit == exitFailed:

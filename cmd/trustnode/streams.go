@@ -42,6 +42,8 @@ func (s *streams) report(err error) int {
 		s.problem(denied)
 	}
 	switch {
+	case denied.Code == fault.NeedsApproval && denied.Reason == "witnesses": // nobody's approval is asked for here
+		s.say(denied.Detail, denied.Hint)
 	case denied.Code != fault.Internal:
 		s.say(denied.Error(), denied.Hint)
 	case denied.Detail != "": // it broke in this process

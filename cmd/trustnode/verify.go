@@ -7,10 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"trustnode/did/keyring"
 	"trustnode/did/pins"
 	"trustnode/node/verifier"
 )
@@ -58,6 +61,9 @@ func verifyFiles(c *cli.Context, s *streams) error {
 		return &usageError{"--witness is of one DID log, verify got several files", help(c)}
 	}
 	o := verifier.Options{Now: time.Now(), Fingerprint: c.String("fingerprint"), Strict: c.Bool("strict"), Witnesses: c.Int("witnesses")}
+	if f := strings.ToLower(strings.TrimSpace(o.Fingerprint)); f != "" && !keyring.Spelled("fed1", f) && !keyring.Spelled("org1", f) {
+		return &usageError{"--fingerprint is not one: its last group does not fit the others", "fed1-… or org1-… and eight groups more, as did show or fed status prints it"}
+	}
 	if o.Witnesses < 0 {
 		return &usageError{"--witnesses is a number of organizations, not below 0", help(c)}
 	}
@@ -146,7 +152,10 @@ func verifyFile(c *cli.Context, s *streams, name string, o verifier.Options) err
 		return noFile(err)
 	}
 	defer f.Close()
-	o.Name = name
+	o.Name = filepath.Base(name)
+	if slices.ContainsFunc(c.Args().Slice(), func(other string) bool { return other != name && filepath.Base(other) == o.Name }) {
+		o.Name = name
+	}
 	if o.Witness == nil {
 		o.Witness = func() ([]byte, error) { return witnessBeside(name) }
 	}

@@ -66,7 +66,7 @@ func TestVerifyOfTheIdentityArea(t *testing.T) {
 		{"an agent object whose key was rotated out", []string{f("agent.json"), "--with", f("did.jsonl")}, exitUnverified, "",
 			"left the document of acme.example in entry 2, its key.rotated event is not known here\nhint: retry after catch-up, or add the event to the bundle"},
 		{"an agent that ended", []string{f("agent.json"), "--with", f("did-1.jsonl"), "--at", "2027-01-01T00:00:00Z"}, exitUnverified, "",
-			"trustnode: agent billing of acme.example ended at 2026-12-31T10:00:00Z\nhint: trustnode agent add billing renews it"},
+			"trustnode: agent billing of acme.example ended at 2026-12-31T10:00:00Z\nhint: trustnode agent add --name billing renews it"},
 		{"a credential", []string{f("credential.json"), "--with", f("did-1.jsonl")}, exitDone, "AgentCredential", ""},
 		{"a credential of another suite", []string{f("credential-sd.json")}, exitUnverified, "undecided", "trustnode: unsupported: "},
 		{"a DID document", []string{f("did.json")}, exitUnverified, "proves nothing by itself", "trustnode: unproven: "},

@@ -1,69 +1,92 @@
 package main
 
 import (
-	"bytes"
-	"errors"
-	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
-	"testing/iotest"
-	"time"
+
+	"trustnode/node/httpapi"
+	"trustnode/node/resolver/resolvertest"
 )
 
-func TestWords(t *testing.T) {
-	for got, want := range map[string]string{
-		count(0, "entry"):                 "0 entries",
-		count(1, "entry"):                 "1 entry",
-		count(uint64(2), "read"):          "2 reads",
-		oneLine(" a\n b\t\tc "):           "a b c",
-		oneLine(strings.Repeat("é", 200)): strings.Repeat("é", 159) + "…",
-		orgWord("did:webvh:QmZpf94jgzaQb3NjqTV4HTs67znwRkgeJ3x1yRnHPaeyyP:acme.example:a"): "acme.example:a[QmZpf94j]",
-		orgWord("did:key:z6Mk"):  "did:key:z6Mk",
-		orgWord("did:webvh:x:y"): "did:webvh:x:y",
-		orgWord(""):              "",
+// What a person typed wrongly exits with 2, whether this process or the node knows the words there are.
+func TestWhatWasTypedWronglyIsUsage(t *testing.T) {
+	dir := home(t)
+	file := filepath.Join(t.TempDir(), "did.jsonl")
+	if err := os.WriteFile(file, resolvertest.NewOrg(t, "beta").H.Log(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ line, want string }{
+		"an agent's name":        {"agent add Billing --can borrow", "[a-z][a-z0-9-]"},
+		"a capability":           {"agent add billing --can fly", "an agent can: lend"},
+		"the days of an agent":   {"agent add billing --can lend --days 31", "1 to 30"},
+		"the surface of a token": {"agent token billing --for xyz", "none of http, mcp"},
+		"a mistyped fingerprint": {"verify " + file + " --fingerprint org1-aaaa", "last group"},
 	} {
-		if got != want {
-			t.Errorf("got %q, want %q", got, want)
+		if a := call(append(strings.Fields(c.line), "--data", dir)...); a.code != exitUsage || !strings.Contains(a.err, c.want) || !strings.Contains(a.err, "hint: ") {
+			t.Errorf("%s: %s", name, a)
 		}
 	}
-}
-
-// What others wrote cannot steer the terminal.
-func TestPrintable(t *testing.T) {
-	var b bytes.Buffer
-	in := "a\x1b[31mb\u202ec\x00d\r\u2028e\tf\n\u0085\xff世界 −"
-	if n, err := (printable{&b}).Write([]byte(in)); n != len(in) || err != nil {
-		t.Errorf("got %d %v", n, err)
+	out := filepath.Join(t.TempDir(), "lab")
+	if a := call("did", "create", "--domain", "localhost", "--out", out); a.code != exitUsage || !strings.Contains(a.err, "hint: ") {
+		t.Errorf("%s", a)
 	}
-	if want := "a[31mbcde\tf\n世界 −"; b.String() != want {
-		t.Errorf("got %q, want %q", b.String(), want)
-	}
-	s := &streams{out: &b}
-	b.Reset()
-	if err := s.result(nil, func(w writer) { _, _ = io.WriteString(w, "x\x1by") }); err != nil || b.String() != "xy" {
-		t.Errorf("got %q %v", b.String(), err)
-	}
-	if _, err := (printable{failing{}}).Write([]byte("x")); !errors.Is(err, io.ErrClosedPipe) {
-		t.Errorf("got %v", err)
+	var made created
+	a := call("did", "create", "--domain", "Lab.Example", "--out", out, "--json")
+	if a.into(t, &made); !strings.HasSuffix(made.DID, ":lab.example") {
+		t.Errorf("%s", a)
 	}
 }
 
-type failing struct{}
-
-func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
-
-func TestProgress(t *testing.T) {
-	// Anywhere but on a terminal it is silent.
-	r := strings.NewReader("text")
-	if got := progress(&streams{err: &bytes.Buffer{}}, r); got != io.Reader(r) {
-		t.Errorf("got %T", got)
+// A refusal says what is wrong once, and what to do.
+func TestRefusalsOfResolve(t *testing.T) {
+	n := resolvertest.NewNode(t, resolvertest.NewOrg(t, "acme"))
+	beta := resolvertest.NewOrg(t, "beta").Rotate()
+	held := beta.Rotate()
+	n.Hold(held)
+	d := beta.DID().String()
+	if a := resolveAt(n, "--offline", d+"?versionNumber=9"); !strings.Contains(a.err, "no such version\nhint: trustnode did show "+d) {
+		t.Errorf("%s", a)
 	}
-	var out bytes.Buffer
-	c := &counted{r: iotest.OneByteReader(strings.NewReader(strings.Repeat("x", 2048))), out: &out, size: 4096, next: time.Now()}
-	if n, err := io.Copy(io.Discard, c); n != 2048 || err != nil {
-		t.Errorf("got %d %v", n, err)
+	if a := resolveAt(n, "--offline", d+"?verificationRelationship=keyAgreement#"+held.Issuer()); strings.Count(a.err, "lacks the relationship") != 1 {
+		t.Errorf("%s", a)
 	}
-	if got := out.String(); !strings.HasPrefix(got, "\r0 of 4 KiB (0 %)") || !strings.HasSuffix(got, "\n") {
-		t.Errorf("got %q", got)
+	if a := call("did", "resolve", "nonsense"); strings.Contains(a.err, "not a DID") || !strings.Contains(a.err, "invalid DID") {
+		t.Errorf("%s", a)
+	}
+	// A key of a kind that is not verified with here is not said to sign.
+	const p256 = "did:key:zDnaerDaTF5BXEavCrfRZEk316dpbLsfPDZ3WJ5hRTPFU2169"
+	a := call("did", "resolve", p256)
+	has(t, a, exitDone, []string{"signs statements", "(P-256: nothing it signs is verified here)"})
+	if a := call("did", "resolve", aKey); strings.Contains(a.out, "is verified here)") {
+		t.Errorf("%s", a)
+	}
+}
+
+// Files of one name are told apart by their places.
+func TestTwoFilesOfOneName(t *testing.T) {
+	var files []string
+	for _, org := range []string{"beta", "gamma"} {
+		file := filepath.Join(t.TempDir(), "did.jsonl")
+		if err := os.WriteFile(file, resolvertest.NewOrg(t, org).H.Log(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	has(t, call("verify", files[0], files[1]), exitDone, []string{"file     " + files[0], "file     " + files[1]})
+	has(t, call("verify", files[0]), exitDone, []string{"file     did.jsonl"})
+}
+
+func TestWhatAcceptHeadSays(t *testing.T) {
+	for want, out := range map[string]httpapi.HeadAccepted{
+		"nothing changes: 3-x is what stands": {ID: "3-x", From: "3-x"},
+		"accepted: 3-x stands; the act":       {ID: "3-x", From: "3-x", Changed: true},
+		"accepted: z is pinned as the first":  {ID: "z", Changed: true},
+		"3-y stands now, in place of 3-x;":    {ID: "3-y", From: "3-x", Changed: true},
+	} {
+		if got := acceptedWords(out); !strings.Contains(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

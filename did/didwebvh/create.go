@@ -98,7 +98,7 @@ func (r CreateRequest) draft(place string) (draft, error) {
 
 // placeOf is a host and a path as they stand in a DID.
 func placeOf(domain string, path []string) string {
-	parts := []string{escapeSegment(domain)}
+	parts := []string{escapeSegment(strings.ToLower(domain))} // host names are the same in either case, DIDs are not
 	for _, p := range path {
 		parts = append(parts, escapeSegment(p))
 	}

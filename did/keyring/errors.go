@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"trustnode/did"
+	"trustnode/did/didwebvh"
 )
 
 // Sentinels of a Ring. A key source's error matches one of these and one of envelope's.
@@ -39,7 +41,11 @@ type Rollback struct {
 
 // Error names both versions.
 func (e *Rollback) Error() string {
-	return fmt.Sprintf("log of %s ends at %s, this node has verified %d (%s)", e.DID, e.Offered, e.Number, e.Held)
+	ends := e.Offered // of a did:web, whose versions have no numbers of their own
+	if e.DID.Method() == didwebvh.Method {
+		ends, _, _ = strings.Cut(ends, "-")
+	}
+	return fmt.Sprintf("log of %s ends at %s, this node has verified %d (%s)", e.DID, ends, e.Number, e.Held)
 }
 
 // Fork says that two valid entries of one number exist. Both lines are kept;

@@ -142,7 +142,7 @@ func LookForUpdateStore(place string) error {
 
 func noUpdateStore(place string) error {
 	return fault.New(fault.NotFound, "update_keys", "no key store in %s", place).
-		WithHint("mount the medium, or say where the update keys are with --update-keys DIR; if they are lost: trustnode did rotate --recovery")
+		WithHint("mount the medium, or say where the update keys are with --update-keys DIR; if they are lost: trustnode did rotate --recovery --reason lost --update-keys NEWDIR")
 }
 
 // StoreOpens tells whether a directory holds a store of keys that a passphrase opens.

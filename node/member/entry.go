@@ -272,7 +272,7 @@ func nextUpdate(ctx context.Context, h didwebvh.History, keys UpdateKeys) (envel
 		}
 	}
 	return nil, fault.New(fault.Refused, "update_key", "no update key in %s matches nextKeyHashes of entry %d", keys.Place(), h.Len()).
-		WithHint("name the store of the last entry with --update-keys DIR; if it is lost, use the recovery key: trustnode did rotate --recovery")
+		WithHint("name the store of the last entry with --update-keys DIR; if it is lost, use the recovery key: trustnode did rotate --recovery --reason lost --update-keys NEWDIR")
 }
 
 // entryRefusal says what is wrong with what an entry was asked to say.

@@ -351,7 +351,12 @@ func passes(ctx context.Context, err error) bool {
 // endTainted ends an agent that was not issued anew: why is nil where its key is not here. What may have been copied is the
 // organization's key, not the agent's.
 func (m *Member) endTainted(ctx context.Context, a self.AgentRow, why error) error {
-	m.n.Log.WarnContext(ctx, "an agent has ended with the compromised key that issued it; its holder must ask for it anew", "agent", a.Name, "error", why)
+	const ended = "an agent has ended with the compromised key that issued it; its holder must ask for it anew"
+	if why != nil {
+		m.n.Log.WarnContext(ctx, ended, "agent", a.Name, "err", why)
+	} else {
+		m.n.Log.WarnContext(ctx, ended, "agent", a.Name)
+	}
 	err := m.n.DB.Update(ctx, func(tx store.Tx) error {
 		_, err := m.putRevoked(tx, AgentRevokeInput{Agent: a.Agent.String(), Reason: "ended", kept: true})
 		return err

@@ -105,7 +105,7 @@ func TestAnEntryIsWitnessed(t *testing.T) {
 	ctx := t.Context()
 	_, err := acme.Rotate(ctx, RotateInput{Authority: acme.authority(), Reason: "scheduled"})
 	refusedAs(t, err, fault.NeedsApproval, reasonWitnesses)
-	for _, word := range []string{"0 of 1", "vendor.example has not answered", "arbiter.example has not answered", "asked for 0s"} {
+	for _, word := range []string{"0 of 1", "vendor.example has not answered", "arbiter.example has not answered", "has not answered for 0s"} {
 		if !strings.Contains(err.Error(), word) {
 			t.Errorf("%q lacks %q", err, word)
 		}

@@ -137,6 +137,7 @@ func (m *Member) collect(ctx context.Context, row entryRow) (entryRow, []said, e
 type said struct {
 	proof []byte // that counts; nil: none
 	why   string // in words, where there is no proof
+	mute  bool   // it was asked and gave no answer
 }
 
 // askAll asks all witnesses whose proof is missing.
@@ -176,7 +177,7 @@ func (m *Member) askAll(ctx context.Context, row entryRow) ([]said, error) {
 func answered(org did.DID, key did.PublicKey, version string, e Endorsement) said {
 	switch {
 	case e.Err != nil:
-		return said{why: place(org) + " has not answered"}
+		return said{why: place(org) + " has not answered", mute: true}
 	case e.Status == http.StatusOK:
 		one := didwebvh.WitnessList{Keys: []did.PublicKey{key}, Threshold: 1}
 		if _, err := didwebvh.CheckWitnessProof(one, version, e.Body); err != nil {
@@ -203,12 +204,14 @@ func (m *Member) waiting(ctx context.Context, row entryRow, list []said) error {
 	}
 	var why []string
 	for _, s := range list {
-		if s.proof == nil {
+		switch {
+		case s.mute: // since its number was pinned, each of them is asked
+			why = append(why, fmt.Sprintf("%s for %s", s.why, at.Sub(row.Since.Time()).Truncate(time.Second)))
+		case s.proof == nil:
 			why = append(why, s.why)
 		}
 	}
-	since := at.Sub(row.Since.Time()).Truncate(time.Second)
-	return fault.New(fault.NeedsApproval, reasonWitnesses, "waiting for witness proofs of entry %s: %d of %d (%s; asked for %s)", row.Version, v.have, v.need, strings.Join(why, "; "), since).
+	return fault.New(fault.NeedsApproval, reasonWitnesses, "waiting for witness proofs of entry %s: %d of %d (%s)", row.Version, v.have, v.need, strings.Join(why, "; ")).
 		WithHint("the node asks on by itself; trustnode did rotate --resume asks now, or carry the file: trustnode did witness request, trustnode did witness sign")
 }
 
@@ -372,7 +375,8 @@ func (m *Member) governs(ctx context.Context, h didwebvh.History, line []byte) (
 			return s, nil
 		}
 	}
-	return nil, fault.New(fault.Refused, "not_listed", "no witness key of this organization governs that entry")
+	return nil, fault.New(fault.Refused, "not_listed", "no witness key of this organization governs that entry").
+		WithHint("the entry is signed by the witnesses that the one before it names: trustnode did show lists them; did witness status, where it was made, those that are missing")
 }
 
 // witnessed sorts what the pins say.

@@ -111,7 +111,7 @@ func TestTheHostOfAHeldDID(t *testing.T) {
 	}{
 		{"the same log", func(s *Shelf) { s.Put(one.DID(), two.Material()) }, two.Head(), two.Head(), "", keyring.ByHost, 0, ""},
 		{"a longer one", func(s *Shelf) { s.Put(one.DID(), three.Material()) }, three.Head(), three.Head(), "", keyring.ByHost, 1, ""},
-		{"a shorter one (B-2)", func(s *Shelf) { s.Put(one.DID(), one.Material()) }, two.Head(), one.Head(), "refused: log of " + one.DID().String() + " ends at " + one.Head() + ", this node has verified 2", "", 0, "rollback"},
+		{"a shorter one (B-2)", func(s *Shelf) { s.Put(one.DID(), one.Material()) }, two.Head(), one.Head(), "refused: log of " + one.DID().String() + " ends at 1, this node has verified 2", "", 0, "rollback"},
 		{"another one", func(s *Shelf) { s.Put(one.DID(), one.As(1).Rotate().Material()) }, "", "", "", "", 0, "fork"},
 		{"one that does not verify", func(s *Shelf) { s.Put(one.DID(), broken) }, two.Head(), "", "refused: ", "", 0, "form"},
 		{"that of another organization", func(s *Shelf) { s.Put(one.DID(), NewOrg(t, "other").Material()) }, two.Head(), "", "refused: ", "", 0, "other_did"},

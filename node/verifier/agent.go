@@ -139,7 +139,7 @@ func (s *session) agentFile(e envelope.Envelope) error {
 	if err := a.LiveError(s.at); err != nil {
 		r := broken("%s", s.lifeWords(*a, err))
 		if errors.Is(err, keyring.ErrEnded) {
-			return r.hinted("trustnode agent add %s renews it", a.Name)
+			return r.hinted("trustnode agent add --name %s renews it", a.Name)
 		}
 		return r
 	}

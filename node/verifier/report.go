@@ -191,9 +191,7 @@ func (s *session) claims() (n int) {
 	return n
 }
 
-func base(name string) string {
-	if name == "" {
-		return "(unnamed)"
-	}
-	return filepath.Base(name)
-}
+func base(name string) string { return filepath.Base(named(name)) }
+
+// named is a file as it is shown: as the caller names it.
+func named(name string) string { return cmp.Or(name, "(unnamed)") }

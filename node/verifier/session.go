@@ -40,7 +40,7 @@ type session struct {
 }
 
 func newSession(ctx context.Context, o Options) *session {
-	s := &session{ctx: ctx, o: o, name: base(o.Name), at: o.At, late: o.Now, from: map[int]string{}, webs: map[did.DID]string{}, logs: map[did.DID]int{}, called: map[string]map[did.DID]bool{}}
+	s := &session{ctx: ctx, o: o, name: named(o.Name), at: o.At, late: o.Now, from: map[int]string{}, webs: map[did.DID]string{}, logs: map[did.DID]int{}, called: map[string]map[did.DID]bool{}}
 	if s.at.IsZero() {
 		s.at = o.Now
 	}

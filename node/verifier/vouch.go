@@ -76,7 +76,8 @@ func (s *session) vouch() error {
 	case typed != "" && !found && s.earlier(typed) != nil:
 		return s.earlier(typed)
 	case typed != "" && !found:
-		return broken("the fingerprint is of something else: the file is of %s", list(all))
+		return broken("the fingerprint is of something else: the file is of %s", list(all)).
+			hinted("compare by voice with whoever the file is of, as did show prints it there; a file that is not theirs proves nothing of them")
 	case s.o.Strict && (len(all) == 0 || len(alone) > 0):
 		return broken("nothing but the file vouches for %s: a fingerprint is needed", orNobody(alone)).
 			hinted("give the one you have from them by another way, as did show prints it there: --fingerprint %s", s.like())
