@@ -129,6 +129,8 @@ var operations = map[string]struct {
 	"disputeExport":    {route{"GET", "/api/v1/disputes/{id}/export"}, true},
 	"eventList":        {route{"GET", "/api/v1/events"}, true},
 	"eventProve":       {route{"GET", "/api/v1/events/{id}/proof"}, true},
+	"eventErase":       {route{"POST", "/api/v1/events/{id}/erase"}, true},
+	"logRepair":        {route{"POST", "/api/v1/logs/repair"}, true},
 	"eventC2SP":        {route{"GET", "/api/v1/events/{id}/c2sp"}, true},
 	"logHead":          {route{"GET", "/api/v1/log/{did}/head"}, true},
 }
