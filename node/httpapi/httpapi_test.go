@@ -134,6 +134,7 @@ var operations = map[string]struct {
 	"eventList":        {route{"GET", "/api/v1/events"}, true},
 	"eventShow":        {route{"GET", "/api/v1/events/{id}"}, true},
 	"eventWatch":       {route{"GET", "/api/v1/events/watch"}, true},
+	"eventErase":       {route{"POST", "/api/v1/events/{id}/erase"}, true},
 	"eventProve":       {route{"GET", "/api/v1/events/{id}/proof"}, true},
 	"eventC2SP":        {route{"GET", "/api/v1/events/{id}/c2sp"}, true},
 	"logHead":          {route{"GET", "/api/v1/log/{did}/head"}, true},
