@@ -3,6 +3,7 @@ package log
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -160,4 +161,34 @@ func parseHashText(begin, end uint64, text string) (Range, error) {
 		return Range{}, fmt.Errorf("%w: %v", ErrProof, err)
 	}
 	return r, nil
+}
+
+// Common returns the size up to which the evidence itself shows the two branches to be one,
+// for whoever holds own, of size held: they part there or above. It is 0 where nothing shows
+// it: for two heads of one size, and where own is not the branch of A. Errors: those of own.
+func (f Fork) Common(own tlog.HashReader, held uint64) (uint64, error) {
+	size := f.A.Head.Size
+	if (f.Left == Range{}) || held < size {
+		return 0, nil
+	}
+	mine, err := ReadRange(0, size, own)
+	if err != nil {
+		return 0, err
+	}
+	if root, err := mine.Root(); err != nil || root != f.A.Head.Root {
+		return 0, err
+	}
+	return sharedTrees(mine, f.Left), nil
+}
+
+// sharedTrees is the end of the last subtree, from the left, that two ranges [0, size) share.
+func sharedTrees(a, b Range) (end uint64) {
+	theirs := b.Hashes()
+	for i, h := range a.Hashes() {
+		if h != theirs[i] {
+			break
+		}
+		end += 1 << (bits.Len64(a.End()-end) - 1) // the largest complete one that fits
+	}
+	return end
 }

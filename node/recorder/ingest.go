@@ -89,8 +89,7 @@ func (r *Recorder) Ingest(ctx context.Context, p attestation.Package) (Result, e
 func (r *Recorder) ingest(ctx context.Context, p attestation.Package, note attlog.Note) (Result, *HeadNews, error) {
 	held := r.size(ctx, p.Did)
 	if note.Head.Size <= held {
-		res, news, err := r.mergeHeld(ctx, note, held)
-		return res, news, err
+		return r.mergeHeld(ctx, note, held, &p)
 	}
 	if p.From > held {
 		return Result{Verdict: Behind, Size: held}, nil, nil
@@ -281,15 +280,11 @@ func rootWith(edge attlog.Range, entries []attestation.Entry, rest attlog.Range)
 // held and shown makes one.
 func (r *Recorder) fork(ctx context.Context, n attlog.Note, s *shown) (Result, error) {
 	note := n.Bytes()
-	if r.Forked(n.Org) { // one proof is enough
-		return Result{Verdict: Forked, Size: r.size(ctx, n.Org)}, &Fork{Org: n.Org, B: note}
-	}
-	if f, ok, err := r.prove(ctx, n, s); err != nil {
+	parted := r.hasParted(n.Org)
+	if fresh, err := r.convict(ctx, n, s); err != nil {
 		return Result{}, err
-	} else if ok {
-		if _, err := r.keepFork(ctx, f); err != nil {
-			return Result{}, err
-		}
+	} else if parted && !fresh { // what is kept is enough
+		return Result{Verdict: Forked, Size: r.size(ctx, n.Org)}, &Fork{Org: n.Org, B: note}
 	}
 	if err := r.cfg.Events.KeepEvidence(ctx, n.Org, note); err != nil {
 		return Result{}, err
@@ -359,6 +354,9 @@ func (r *Recorder) arrived(ctx context.Context, d did.DID, from, to uint64) (*He
 		return nil, err
 	}
 	if err := r.mergeAhead(ctx, d, to); err != nil {
+		return nil, err
+	}
+	if err := r.grown(ctx, d); err != nil {
 		return nil, err
 	}
 	prompt, err := r.isPrompt(ctx, d, from, to)

@@ -134,7 +134,10 @@ func (j judged) bears() bool {
 		return slices.Contains(historyTypes, j.typ)
 	}
 	opens := j.typ == "log.opened" || j.typ == "key.rotated"
-	return j.verdict == disputed && slices.Contains(historyTypes, j.typ) || opens && j.verdict.Reason == attestation.ReasonRemoved
+	// Which key signed what has to be told of a contested branch too, and past a cutoff. No
+	// agent is issued there; one that is contested and says that an agent is over is believed.
+	hidden := shaded(j.verdict) && (opens || j.verdict.Standing == attestation.Contested && j.typ == "agent.revoked")
+	return j.verdict == disputed && slices.Contains(historyTypes, j.typ) || opens && j.verdict.Reason == attestation.ReasonRemoved || hidden
 }
 
 func (j judged) at(i uint64, body envelope.ID) store.Judgement {
@@ -180,7 +183,7 @@ func (r *Recorder) accepted(ctx context.Context, k history.Keys, i uint64, v env
 		return j
 	}
 	verdict := attestation.Verdict{Level: attestation.Authored, Standing: attestation.Valid}
-	for _, t := range k.Taints() {
+	for _, t := range r.taintsOf(k) {
 		if i > t.From && i < t.Until && t.Covers(ev.Actor) && i >= r.taintFrom(ctx, k.Org(), t) {
 			verdict = disputed
 		}
@@ -275,6 +278,10 @@ func (r *Recorder) judge(ctx context.Context, d did.DID) (store.Settled, history
 	if err != nil {
 		return store.Settled{}, k, err
 	}
+	shade, err := r.shading(ctx, d)
+	if err != nil {
+		return store.Settled{}, k, err
+	}
 	h, _ := l.Head()
 	out := store.Settled{Upto: h.Size}
 	err = l.Entries(ctx, r.cfg.Events.Judged(d), h.Size, func(i uint64, en attestation.Entry) error {
@@ -284,6 +291,7 @@ func (r *Recorder) judge(ctx context.Context, d did.DID) (store.Settled, history
 				return err
 			}
 			blocked = j.blocks()
+			j.verdict = shade.of(i, j.verdict)
 		}
 		if j.bears() {
 			if k, err = r.apply(ctx, k, i, j, &out); err != nil {
@@ -302,7 +310,7 @@ func (r *Recorder) apply(ctx context.Context, k history.Keys, i uint64, j judged
 	if err != nil {
 		return k, err
 	}
-	for _, t := range next.Taints()[len(k.Taints()):] {
+	for _, t := range r.taintsOf(next)[len(r.taintsOf(k)):] {
 		more, err := r.tainted(ctx, k, t)
 		if err != nil {
 			return k, err

@@ -54,7 +54,7 @@ func (r *Recorder) untaint(ctx context.Context, d did.DID, size uint64) error {
 		return err
 	}
 	var out store.Settled
-	for _, t := range k.Taints() {
+	for _, t := range r.taintsOf(k) {
 		if size <= t.From+1 || size > t.Until {
 			continue
 		}
@@ -70,7 +70,11 @@ func (r *Recorder) untaint(ctx context.Context, d did.DID, size uint64) error {
 			if err != nil {
 				return err
 			}
-			out.Judged = append(out.Judged, store.Judgement{Index: i, Verdict: vouched, Body: body})
+			now, err := r.shade(ctx, d, i, vouched)
+			if err != nil {
+				return err
+			}
+			out.Judged = append(out.Judged, store.Judgement{Index: i, Verdict: now, Body: body})
 		}
 	}
 	if len(out.Judged) == 0 {
@@ -98,7 +102,7 @@ func (r *Recorder) namedBody(ctx context.Context, d did.DID, i uint64) (id envel
 
 // doubted reports whether another taint than t covers an index.
 func (r *Recorder) doubted(ctx context.Context, k history.Keys, t history.Taint, i uint64) bool {
-	for _, o := range k.Taints() {
+	for _, o := range r.taintsOf(k) {
 		if o != t && i > o.From && i < o.Until && i >= r.taintFrom(ctx, k.Org(), o) {
 			return true
 		}

@@ -174,7 +174,7 @@ func (r *Recorder) keepCosigned(ctx context.Context, n attlog.Note) error {
 		return nil
 	}
 	if n.Head.Size <= held {
-		_, _, err := r.mergeHeld(ctx, n, held)
+		_, _, err := r.mergeHeld(ctx, n, held, nil)
 		return err
 	}
 	line, ok := signedBy(n, r.headKeys(ctx, n.Org))

@@ -136,6 +136,7 @@ func (w *world) Witness(_ context.Context, d did.DID) []did.PublicKey {
 // node is one party's node: its databases outlive its recorder.
 type node struct {
 	quorum func() int
+	bounds func(did.DID) recorder.Bounds
 	*recorder.Recorder
 	p      *party
 	ring   *world
@@ -182,7 +183,7 @@ func (n *node) start(t testing.TB) {
 		t.Fatal(err)
 	}
 	n.Recorder, err = recorder.New(ctx, recorder.Config{
-		Quorum: n.quorum, Org: n.p.did, State: n.state, Audit: n.audit, Events: n.events, Pins: n.pins, Ring: n.ring,
+		Quorum: n.quorum, Bounds: n.bounds, Org: n.p.did, State: n.state, Audit: n.audit, Events: n.events, Pins: n.pins, Ring: n.ring,
 		Signer: func(context.Context) (envelope.Signer, string, error) {
 			return n.p.current(), n.p.current().kid(), nil
 		},

@@ -26,6 +26,7 @@ import (
 //	bo/<id 32>             a body
 //	ev/<o><size 8><hash 8> evidence: a note that contradicts this log
 //	fk/<o><hash 8>         proof that this log has forked
+//	br/<o><index 8>        entry of another branch of this log
 //	row/<n 8>              audit row
 //	ri/<id 16>             number 8 of a row
 //	rp/<hash 16><n 8>      rows by key
@@ -48,6 +49,7 @@ const (
 	keyBody      = "bo/"
 	keyEvidence  = "ev/"
 	keyFork      = "fk/"
+	keyBranch    = "br/"
 	keyRow       = "row/"
 	keyRowID     = "ri/"
 	keyRowKey    = "rp/"
