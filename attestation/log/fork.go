@@ -62,25 +62,14 @@ func (f Fork) Check() error {
 
 func (f Fork) checkRanges() error {
 	size, end := f.A.Head.Size, f.B.Head.Size
-	if (f.Left == Range{}) || (f.Right == Range{}) || f.Left.Begin() != 0 || f.Left.End() != size || f.Right.Begin() != size || f.Right.End() != end {
-		return fmt.Errorf("%w: ranges are not [0, %d) and [%d, %d)", ErrProof, size, size, end)
+	if err := CheckSplit(f.Left, f.Right, size, f.B.Head); err != nil {
+		return err
 	}
 	left, err := f.Left.Root()
 	if err != nil {
 		return err
 	}
-	all := f.Left.Clone()
-	if err := all.Join(f.Right); err != nil {
-		return err
-	}
-	root, err := all.Root()
-	if err != nil {
-		return err
-	}
-	switch {
-	case root != f.B.Head.Root:
-		return fmt.Errorf("%w: ranges do not give the root of size %d", ErrProof, end)
-	case left == f.A.Head.Root:
+	if left == f.A.Head.Root {
 		return fmt.Errorf("sizes %d and %d: %w", size, end, ErrConsistent)
 	}
 	return nil
