@@ -237,12 +237,19 @@ func (c *conversation) compareHead(ctx context.Context, x didHead) error {
 		return nil
 	}
 	o, err := c.n.cfg.Intake.Merge(ctx, x.DID, []byte(x.Note))
-	return judged("head of "+x.DID.String(), o, err)
+	if err := judged("head of "+x.DID.String(), o, err); err != nil || o != Forked {
+		return err
+	}
+	_, err = c.part(ctx, x, n.Head)
+	return err
 }
 
 func (c *conversation) pullLog(ctx context.Context, x didHead) error {
 	size := noteSize([]byte(x.Note))
 	if held, _, err := c.n.head(ctx, x.DID); err != nil || held >= size {
+		return err
+	}
+	if apart, err := c.n.standsApart(ctx, x); err != nil || apart {
 		return err
 	}
 	defer c.n.takeTurn(ctx, turn{"log", x.DID})()
@@ -270,8 +277,11 @@ func (c *conversation) pullLog(ctx context.Context, x didHead) error {
 			return err
 		}
 		if bad != nil {
-			c.fault = firstOf(c.fault, bad)
-			return nil
+			forked, err := c.partNote(ctx, x)
+			if err == nil && !forked {
+				c.fault = firstOf(c.fault, bad)
+			}
+			return err
 		}
 		if e.Code == "" && !stop {
 			c.n.dropNoteSet(x.DID)

@@ -107,7 +107,7 @@ func (r *Recorder) linked(ctx context.Context, f attlog.Fork) (uint64, error) {
 		}
 		return nil
 	})
-	if err != nil || found < len(open) {
+	if err != nil || len(open) == 0 || found < len(open) {
 		return 0, err
 	}
 	return have.From, nil
