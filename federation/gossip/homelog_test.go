@@ -291,6 +291,12 @@ func (h logsOf) Part(ctx context.Context, d did.DID, b []byte, ranges Ranges) (O
 		return 0, err
 	}
 	held, _ := l.Head()
+	h.mu.Lock()
+	known := h.node != nil && h.node.isParted(d, parting{held, n.Head})
+	h.mu.Unlock()
+	if known {
+		return Forked, nil
+	}
 	at, err := attlog.Parting(l, held.Size, n.Head, ranges)
 	switch {
 	case errors.Is(err, attlog.ErrConsistent):

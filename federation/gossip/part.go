@@ -9,8 +9,8 @@ import (
 	"trustnode/did"
 )
 
-// partings remembers which heads of others were looked into, of each log the last: beside
-// which own one they stand apart.
+// partings remembers which heads of others are of another branch, of each log the last:
+// beside which own one. What they would give is not asked for.
 type partings map[did.DID]parting
 
 type parting struct{ ours, theirs attestation.Head }
@@ -29,9 +29,6 @@ func (c *conversation) part(ctx context.Context, x didHead, theirs attestation.H
 		return false, err
 	}
 	ours, _ := l.Head()
-	if c.n.isParted(x.DID, parting{ours, theirs}) {
-		return true, nil
-	}
 	o, err := c.n.cfg.Intake.Part(ctx, x.DID, []byte(x.Note), func(at uint64) (attlog.Range, attlog.Range, error) {
 		return c.ranges(rangesAsk{At: at, DID: x.DID, Size: theirs.Size})
 	})
@@ -75,27 +72,38 @@ func (c *conversation) ranges(a rangesAsk) (left, right attlog.Range, err error)
 	return left, right, nil
 }
 
-// standsApart reports whether a head is known to be of another branch than the held one.
-func (n *Node) standsApart(ctx context.Context, x didHead) (bool, error) {
+// standsApart reports whether a head is known to be of another branch than the held one. Then
+// it is looked into again, which asks for nothing unless more evidence came.
+func (c *conversation) standsApart(ctx context.Context, x didHead) (bool, error) {
 	theirs, err := attlog.ParseNote([]byte(x.Note))
 	if err != nil {
 		return false, blame("head of %s: %v", x.DID, err)
 	}
-	l, err := n.cfg.Logs.Log(ctx, x.DID)
+	l, err := c.n.cfg.Logs.Log(ctx, x.DID)
 	if errors.Is(err, attestation.ErrNotFound) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	ours, _ := l.Head()
-	return n.isParted(x.DID, parting{ours, theirs.Head}), nil
+	if ours, _ := l.Head(); !c.n.isParted(x.DID, parting{ours, theirs.Head}) {
+		return false, nil
+	}
+	return c.part(ctx, x, theirs.Head)
 }
 
 func (n *Node) isParted(d did.DID, p parting) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.parted[d] == p
+}
+
+// hasParted reports whether another branch of a log was looked into.
+func (n *Node) hasParted(d did.DID) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	_, ok := n.parted[d]
+	return ok
 }
 
 func (n *Node) setParted(d did.DID, p parting) {

@@ -7,7 +7,6 @@ import (
 
 	"trustnode/attestation"
 	attlog "trustnode/attestation/log"
-	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/federation"
 	"trustnode/federation/bundle"
@@ -249,7 +248,7 @@ func (c *conversation) pullLog(ctx context.Context, x didHead) error {
 	if held, _, err := c.n.head(ctx, x.DID); err != nil || held >= size {
 		return err
 	}
-	if apart, err := c.n.standsApart(ctx, x); err != nil || apart {
+	if apart, err := c.standsApart(ctx, x); err != nil || apart {
 		return err
 	}
 	defer c.n.takeTurn(ctx, turn{"log", x.DID})()
@@ -307,7 +306,7 @@ func (c *conversation) pullNotes(ctx context.Context, x didHead) error {
 		if err != nil || ours == x.Notes {
 			return err
 		}
-		if err := c.pullNotesFrom(ctx, x.DID, from, to); err != nil {
+		if err := c.pullNotesFrom(ctx, x, from, to); err != nil {
 			return err
 		}
 		if to <= recentNotes {
@@ -317,7 +316,8 @@ func (c *conversation) pullNotes(ctx context.Context, x didHead) error {
 	return nil
 }
 
-func (c *conversation) pullNotesFrom(ctx context.Context, d did.DID, from, to uint64) error {
+func (c *conversation) pullNotesFrom(ctx context.Context, x didHead, from, to uint64) error {
+	d, forked := x.DID, false
 	for more := true; more && from < to; {
 		last := from
 		e, err := c.ask(ask{Notes: &rangeAsk{DID: d, From: from, To: to}}, func(b []byte) error {
@@ -335,6 +335,7 @@ func (c *conversation) pullNotesFrom(ctx context.Context, d did.DID, from, to ui
 				if err := judged("note of "+d.String(), o, err); err != nil {
 					return err
 				}
+				forked = forked || o == Forked
 			}
 			return nil
 		})
@@ -345,5 +346,9 @@ func (c *conversation) pullNotesFrom(ctx context.Context, d did.DID, from, to ui
 		from = last
 	}
 	c.n.dropNoteSet(d)
-	return nil
+	if !forked {
+		return nil
+	}
+	_, err := c.partNote(ctx, x)
+	return err
 }

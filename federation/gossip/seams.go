@@ -152,7 +152,8 @@ type Intake interface {
 	Merge(ctx context.Context, d did.DID, note []byte) (Outcome, error)
 	// Part looks into a note of d that contradicts, or may, what is held: ranges asks
 	// whoever showed it for the compact ranges [0, at) and [at, size) of its tree, any
-	// number of times. Forked: it does, and where the two part is known from now on.
+	// number of times; it is not used where all is known. Forked: it does, and where the
+	// two part is known from now on.
 	// False: no honest member's note, or ranges that are not of it. Errors are this
 	// node's, or those of ranges.
 	Part(ctx context.Context, d did.DID, note []byte, ranges Ranges) (Outcome, error)

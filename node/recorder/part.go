@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"trustnode/attestation"
 	attlog "trustnode/attestation/log"
@@ -36,6 +37,11 @@ func (r *Recorder) Part(ctx context.Context, d did.DID, note []byte, ranges Rang
 	if res, err := r.signed(ctx, n, held.Size); err != nil || res.Verdict != 0 {
 		return res, err
 	}
+	if done, err := r.lookedInto(ctx, n, held); err != nil {
+		return Result{}, err
+	} else if done {
+		return Result{Verdict: Forked, Size: held.Size}, &Fork{Org: d, B: note}
+	}
 	// No lock is held while a peer is asked: what is held only grows.
 	at, err := attlog.Parting(l, held.Size, n.Head, ranges)
 	switch {
@@ -54,7 +60,36 @@ func (r *Recorder) Part(ctx context.Context, d did.DID, note []byte, ranges Rang
 	if err != nil {
 		return Result{}, err
 	}
-	return r.keepParting(ctx, n, f, ok, at, others)
+	res, err := r.keepParting(ctx, n, f, ok, at, others)
+	if res.Verdict == Forked {
+		r.setLook(d, look{held, n.Head, at})
+	}
+	return res, err
+}
+
+// look is which head of a log was looked into last, beside which own one, and where they part.
+type look struct {
+	ours, theirs attestation.Head
+	at           uint64
+}
+
+// lookedInto reports whether that head need not be looked into again: it was the last one, and
+// no evidence is kept of which it might say where its branches part.
+func (r *Recorder) lookedInto(ctx context.Context, n attlog.Note, held attestation.Head) (bool, error) {
+	r.mu.Lock()
+	last, ok := r.looks[n.Org]
+	r.mu.Unlock()
+	if !ok || last.ours != held || last.theirs != n.Head {
+		return false, nil
+	}
+	list, err := r.keptForks(ctx, n.Org)
+	return !slices.ContainsFunc(list, func(k keptFork) bool { return k.common == 0 && k.at < last.at }), err
+}
+
+func (r *Recorder) setLook(d did.DID, l look) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.looks[d] = l
 }
 
 // signed reports why a head does not count; the verdict is 0 if it does, or if a key of it is
