@@ -60,6 +60,9 @@ func OpenEvents(ctx context.Context, db DB) (*Events, error) {
 		})
 		return errors.Join(err, bad)
 	})
+	if err == nil {
+		err = e.finishCuts(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,7 @@ import (
 //	ev/<o><size 8><hash 8> evidence: a note that contradicts this log
 //	fk/<o><hash 8>         proof that this log has forked
 //	br/<o><index 8>        entry of another branch of this log
+//	cu/<o>                 size 8 to which a cut of this log is under way
 //	row/<n 8>              audit row
 //	ri/<id 16>             number 8 of a row
 //	rp/<hash 16><n 8>      rows by key
@@ -50,6 +51,7 @@ const (
 	keyEvidence  = "ev/"
 	keyFork      = "fk/"
 	keyBranch    = "br/"
+	keyCut       = "cu/"
 	keyRow       = "row/"
 	keyRowID     = "ri/"
 	keyRowKey    = "rp/"
