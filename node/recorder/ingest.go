@@ -101,6 +101,9 @@ func (r *Recorder) ingest(ctx context.Context, p attestation.Package, note attlo
 	if res, err = r.fits(ctx, p, note, held); err != nil || res.Verdict != 0 {
 		return res, nil, err
 	}
+	if missed, err := r.misses(p.Did, held, p.Entries[held-p.From:]); err != nil || missed {
+		return Result{Verdict: Behind, Size: held}, nil, err
+	}
 	if p.Did == r.cfg.Org {
 		if s, _ := r.State(); s != Recovering {
 			r.enter(Recovering, fmt.Sprintf("an own head of size %d was shown, the log has %d", note.Head.Size, held))

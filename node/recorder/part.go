@@ -39,7 +39,7 @@ func (r *Recorder) Part(ctx context.Context, d did.DID, note []byte, ranges Rang
 	}
 	if done, err := r.lookedInto(ctx, n, held); err != nil {
 		return Result{}, err
-	} else if done {
+	} else if done && !r.loses(d) {
 		return Result{Verdict: Forked, Size: held.Size}, &Fork{Org: d, B: note}
 	}
 	// No lock is held while a peer is asked: what is held only grows.
@@ -60,7 +60,20 @@ func (r *Recorder) Part(ctx context.Context, d did.DID, note []byte, ranges Rang
 	if err != nil {
 		return Result{}, err
 	}
+	survives, err := r.survives(n, at, ranges)
+	if err != nil {
+		return Result{}, err
+	}
 	res, err := r.keepParting(ctx, n, f, ok, at, others)
+	if survives && res.Verdict == Forked {
+		r.logs.Lock()
+		defer r.logs.Unlock()
+		defer r.progress()
+		if bad := r.give(ctx, d, at); bad != nil {
+			return Result{}, bad
+		}
+		return res, err
+	}
 	if res.Verdict == Forked {
 		r.setLook(d, look{held, n.Head, at})
 	}
