@@ -129,7 +129,7 @@ func (a witnessing) Entry(ctx context.Context, d did.DID, line []byte) (int, []b
 
 func (a witnessing) Answer(ctx context.Context, d did.DID, request []byte) (int, []byte, error) {
 	status, body, err := a.n.self.Rec.WitnessAnswer(ctx, d, request)
-	if err == nil && status == attlog.StatusConflict && a.n.self.Rec.Forked(d) {
+	if err == nil && status != attlog.StatusCosigned && a.n.self.Rec.Forked(d) {
 		a.n.proveForks(ctx)
 	}
 	return status, body, err

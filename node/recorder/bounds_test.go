@@ -243,7 +243,7 @@ func ingest(t *testing.T, n *node, p attestation.Package) {
 	}
 }
 
-// TestWhatIsMadeOfALogHangsOnNoOrder is I-7 and I-9 for forks, cutoffs, taints and rotations:
+// TestWhatIsMadeOfALogHangsOnNoOrder is I-7, I-9 and I-23 for forks, cutoffs, taints and rotations:
 // whatever comes in whatever order and how often, the standings at the end are the same, no
 // level falls, and what is below a cutoff stays valid once it counts.
 func TestWhatIsMadeOfALogHangsOnNoOrder(t *testing.T) {
@@ -307,7 +307,11 @@ func TestWhatIsMadeOfALogHangsOnNoOrder(t *testing.T) {
 			}
 			was := n.levels(t, acme.did)
 			for range 12 {
-				steps[rng.IntN(5)]()
+				i, head := rng.IntN(5), n.headText(t, acme.did)
+				steps[i]()
+				if judges := i == 0 || i == 4; judges && n.headText(t, acme.did) != head {
+					t.Fatalf("seed %d: what is made of a log changes its head", seed)
+				}
 				is := n.levels(t, acme.did)
 				for i := range was {
 					if is[i] < was[i] {
@@ -347,6 +351,16 @@ func TestWhatIsMadeOfALogHangsOnNoOrder(t *testing.T) {
 			}
 		}
 	}
+}
+
+// headText is what a node shows of a log to others.
+func (n *node) headText(t *testing.T, d did.DID) string {
+	t.Helper()
+	h, err := n.Head(context.Background(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(h.Size, " ", string(h.Note))
 }
 
 func (n *node) levels(t *testing.T, d did.DID) (out []attestation.Level) {

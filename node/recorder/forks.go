@@ -92,7 +92,7 @@ var errParted = errors.New("the branches part")
 // false where that is not enough to convince others.
 func (r *Recorder) prove(ctx context.Context, n attlog.Note, s *shown) (attlog.Fork, bool, error) {
 	if same, err := r.cfg.Events.Note(ctx, n.Org, n.Head.Size); err == nil {
-		if ours, err := attlog.ParseNote(same); err == nil {
+		if ours, err := attlog.ParseNote(same); err == nil && ours.Head != n.Head {
 			f, err := attlog.ProveFork(n, ours, nil)
 			return f, err == nil, nil
 		}

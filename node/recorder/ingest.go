@@ -286,6 +286,8 @@ func (r *Recorder) fork(ctx context.Context, n attlog.Note, s *shown) (Result, e
 	parted := r.hasParted(n.Org)
 	if fresh, err := r.convict(ctx, n, s); err != nil {
 		return Result{}, err
+	} else if err := r.disown(ctx, n); err != nil {
+		return Result{}, err
 	} else if parted && !fresh { // what is kept is enough
 		return Result{Verdict: Forked, Size: r.size(ctx, n.Org)}, &Fork{Org: n.Org, B: note}
 	}
@@ -356,7 +358,7 @@ func (r *Recorder) arrived(ctx context.Context, d did.DID, from, to uint64) (*He
 	if err := r.settle(ctx, d, s, k); err != nil {
 		return nil, err
 	}
-	if err := r.mergeAhead(ctx, d, to); err != nil {
+	if err := errors.Join(r.mergeAhead(ctx, d, to), r.weighKept(ctx, d, from, to)); err != nil {
 		return nil, err
 	}
 	if err := r.grown(ctx, d); err != nil {

@@ -35,11 +35,12 @@ func (r *Recorder) taintFrom(ctx context.Context, d did.DID, t history.Taint) ui
 }
 
 // vouches reports whether a stored note, whose lines were verified when it was stored,
-// has the cosignature of this organization or those of a quorum.
+// has the cosignature of this organization or those of a quorum: of distinct organizations
+// that are active, and not of the origin.
 func (r *Recorder) vouches(n attlog.Note) bool {
 	by := map[did.DID]bool{}
 	for _, l := range n.Lines {
-		if w, ok := l.Witness(); ok && w != n.Org {
+		if w, ok := l.Witness(); ok && w != n.Org && (w == r.cfg.Org || r.cfg.Member(w)) {
 			by[w] = true
 		}
 	}

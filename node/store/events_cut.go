@@ -74,9 +74,31 @@ func (e *Events) finishCut(ctx context.Context, s logState, size uint64) error {
 	if err := e.db.Update(ctx, func(tx Tx) error { return tx.Delete(logKey(keyCut, s.num)) }); err != nil {
 		return err
 	}
+	return e.reload(ctx, s)
+}
+
+// reload reads a log anew.
+func (e *Events) reload(ctx context.Context, s logState) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.db.View(ctx, func(r Reader) error { return e.loadLog(r, s.org.String(), s.num) })
+}
+
+// DropNote takes a note away that turned out to be of another branch, with the times it gave.
+func (e *Events) DropNote(ctx context.Context, d did.DID, size uint64) error {
+	e.write.Lock()
+	defer e.write.Unlock()
+	s, ok := e.state(d)
+	if !ok {
+		return attestation.ErrNotFound
+	}
+	if err := e.apply(ctx, []change{{indexKey(keyNote, s.num, size), nil}}); err != nil {
+		return err
+	}
+	if err := e.cutSeen(ctx, s, 0); err != nil {
+		return err
+	}
+	return e.reload(ctx, s)
 }
 
 // setAside keeps the entries from size on as the branch.

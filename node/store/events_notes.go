@@ -252,6 +252,15 @@ func (e *Events) Witnessed(d did.DID, index uint64) []attestation.Seen {
 	return out
 }
 
+// Begin makes the empty log of an organization of which nothing is held, so that its heads can
+// be kept before its entries come.
+func (e *Events) Begin(ctx context.Context, d did.DID) error {
+	if _, ok := e.state(d); ok {
+		return nil
+	}
+	return e.Append(ctx, attestation.Batch{Org: d})
+}
+
 // KeepEvidence keeps a note that contradicts the held log, for ever, up to maxEvidence of them.
 func (e *Events) KeepEvidence(ctx context.Context, d did.DID, note []byte) error {
 	e.write.Lock()
