@@ -137,6 +137,7 @@ func (w *world) Witness(_ context.Context, d did.DID) []did.PublicKey {
 type node struct {
 	quorum func() int
 	bounds func(did.DID) recorder.Bounds
+	former did.DID // an organization whose keys are known and that is no active member
 	*recorder.Recorder
 	p      *party
 	ring   *world
@@ -196,7 +197,7 @@ func (n *node) start(t testing.TB) {
 			return nil, errors.New("no such key")
 		},
 		WitnessSigner: func(context.Context) (envelope.Signer, error) { return n.p.witness, nil },
-		Member:        func(d did.DID) bool { return len(n.ring.Witness(ctx, d)) > 0 },
+		Member:        func(d did.DID) bool { return d != n.former && len(n.ring.Witness(ctx, d)) > 0 },
 		OnHead:        func(h recorder.HeadNews) { n.news.add(h) },
 		Now:           time.Now,
 		Log:           slog.New(slog.DiscardHandler),
