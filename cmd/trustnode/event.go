@@ -16,7 +16,7 @@ func eventCommand(s *streams) *cli.Command {
 		{Name: "list", Usage: "list events, oldest first", Flags: []cli.Flag{
 			&cli.StringFlag{Name: "org", Usage: "`DID` whose log, or self"}, &cli.StringFlag{Name: "type", Usage: "type, or a prefix that ends in a dot"},
 			&cli.StringFlag{Name: "subject", Usage: "a DID or an id the events are about"}, &cli.StringFlag{Name: "actor", Usage: "in whose name"},
-			&cli.BoolFlag{Name: "any", Usage: "also events that do not count: pending, disputed, void"},
+			&cli.BoolFlag{Name: "any", Usage: "also events that do not count: pending, disputed, contested, void"},
 			&cli.IntFlag{Name: "limit", Value: 100, Usage: "most events, 1..1000"}, &cli.StringFlag{Name: "cursor", Usage: "go on where a page ended"},
 			&cli.BoolFlag{Name: "all", Usage: "every page, from the first or from --cursor on"}},
 			Action: func(c *cli.Context) error {
