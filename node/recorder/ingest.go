@@ -110,6 +110,9 @@ func (r *Recorder) ingest(ctx context.Context, p attestation.Package, note attlo
 			return Result{Verdict: Behind, Size: held}, nil, nil
 		}
 	}
+	if err := r.beside(ctx, note); err != nil {
+		return Result{}, nil, err
+	}
 	return r.take(ctx, p, note, line, held)
 }
 

@@ -189,6 +189,25 @@ func (r *Recorder) keepCosigned(ctx context.Context, n attlog.Note) error {
 	return r.cfg.Events.PutNote(ctx, n.Org, kept, seen)
 }
 
+// beside keeps a head of the same size and another root, which a new one would replace, as the
+// evidence that it is. The caller holds logs.
+func (r *Recorder) beside(ctx context.Context, n attlog.Note) error {
+	b, err := r.cfg.Events.Note(ctx, n.Org, n.Head.Size)
+	if errors.Is(err, attestation.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if kept, err := attlog.ParseNote(b); err != nil || kept.Head == n.Head {
+		return nil
+	}
+	if _, err := r.convict(ctx, n, nil); err != nil {
+		return err
+	}
+	return r.cfg.Events.KeepEvidence(ctx, n.Org, b)
+}
+
 // weighKept compares the heads that were kept before the entries of their sizes came with the
 // log that is now held. The caller holds logs.
 func (r *Recorder) weighKept(ctx context.Context, d did.DID, from, to uint64) error {
@@ -200,9 +219,14 @@ func (r *Recorder) weighKept(ctx context.Context, d did.DID, from, to uint64) er
 	if err := r.cfg.Events.Notes(ctx, d, from, to, add); err != nil {
 		return err
 	}
+	l, err := r.cfg.Events.Log(ctx, d)
+	if err != nil {
+		return err
+	}
+	now, _ := l.Head()
 	for _, b := range kept {
 		n, err := attlog.ParseNote(b)
-		if err != nil || n.Head.Size <= from || n.Head.Size > to {
+		if err != nil || n.Head.Size <= from || n.Head.Size > to || n.Head == now {
 			continue
 		}
 		is, err := r.agrees(ctx, d, n.Head)

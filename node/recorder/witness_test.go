@@ -409,3 +409,35 @@ func TestAWitnessKeepsWhatItSaw(t *testing.T) {
 		})
 	}
 }
+
+// TestTwoHeadsOfOneSizeMeetInALog: a head that was cosigned before anything of the log came is
+// not lost when the log comes with another one of its size.
+func TestTwoHeadsOfOneSizeMeetInALog(t *testing.T) {
+	ctx := context.Background()
+	acme, beta := newParty("acme", 0x11), newParty("beta", 0x21)
+	k := acme.keys[0]
+	ours, other := branched(t, acme, 4, 9, 9)
+	for _, held := range []int{0, 3, 6} {
+		n := listener(t, knows(acme, beta), beta)
+		if held > 0 {
+			ingest(t, n, ours.pack(t, k, 0, min(held, 4), min(held, 4)))
+		}
+		status, _, err := n.WitnessAnswer(ctx, acme.did, attlog.Request{Note: ours.head(t, k, 8)}.Bytes())
+		if err != nil || status != attlog.StatusCosigned {
+			t.Fatalf("%d, %v", status, err)
+		}
+		for _, to := range []int{min(max(held, 4), 6), 8} {
+			_, _ = n.Ingest(ctx, other.pack(t, k, len(n.entries(t, acme.did)), to, 8))
+		}
+		if got := len(n.entries(t, acme.did)); got != 8 {
+			t.Fatalf("%d held first: %d entries", held, got)
+		}
+		proofs, err := n.Forks(ctx, acme.did)
+		if err != nil || len(proofs) != 1 || !n.Forked(acme.did) {
+			t.Errorf("%d held first: %d proofs, %v", held, len(proofs), err)
+		}
+		if kept, err := n.events.Evidence(ctx, acme.did); err != nil || len(kept) == 0 {
+			t.Errorf("%d held first: the head is lost, %v", held, err)
+		}
+	}
+}
