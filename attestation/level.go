@@ -51,6 +51,9 @@ const (
 	ReasonRotation  Reason = "rotation"  // the version a rotation at or below it names is not known here
 	ReasonRemoved   Reason = "removed"   // its key left the document, and the log has not said so yet
 	ReasonTaint     Reason = "taint"     // in the range a compromise taints
+	ReasonFork      Reason = "fork"      // at or above the last size that two branches are known to share
+	ReasonCutoff    Reason = "cutoff"    // at or past the size at which a charter ended the log, or on another branch
+	ReasonGap       Reason = "gap"       // in a run of indexes that a charter excludes
 )
 
 // Verdict is what is known about one event of a log.

@@ -3,6 +3,7 @@ package log
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -61,25 +62,14 @@ func (f Fork) Check() error {
 
 func (f Fork) checkRanges() error {
 	size, end := f.A.Head.Size, f.B.Head.Size
-	if (f.Left == Range{}) || (f.Right == Range{}) || f.Left.Begin() != 0 || f.Left.End() != size || f.Right.Begin() != size || f.Right.End() != end {
-		return fmt.Errorf("%w: ranges are not [0, %d) and [%d, %d)", ErrProof, size, size, end)
+	if err := CheckSplit(f.Left, f.Right, size, f.B.Head); err != nil {
+		return err
 	}
 	left, err := f.Left.Root()
 	if err != nil {
 		return err
 	}
-	all := f.Left.Clone()
-	if err := all.Join(f.Right); err != nil {
-		return err
-	}
-	root, err := all.Root()
-	if err != nil {
-		return err
-	}
-	switch {
-	case root != f.B.Head.Root:
-		return fmt.Errorf("%w: ranges do not give the root of size %d", ErrProof, end)
-	case left == f.A.Head.Root:
+	if left == f.A.Head.Root {
 		return fmt.Errorf("sizes %d and %d: %w", size, end, ErrConsistent)
 	}
 	return nil
@@ -160,4 +150,34 @@ func parseHashText(begin, end uint64, text string) (Range, error) {
 		return Range{}, fmt.Errorf("%w: %v", ErrProof, err)
 	}
 	return r, nil
+}
+
+// Common returns the size up to which the evidence itself shows the two branches to be one,
+// for whoever holds own, of size held: they part there or above. It is 0 where nothing shows
+// it: for two heads of one size, and where own is not the branch of A. Errors: those of own.
+func (f Fork) Common(own tlog.HashReader, held uint64) (uint64, error) {
+	size := f.A.Head.Size
+	if (f.Left == Range{}) || held < size {
+		return 0, nil
+	}
+	mine, err := ReadRange(0, size, own)
+	if err != nil {
+		return 0, err
+	}
+	if root, err := mine.Root(); err != nil || root != f.A.Head.Root {
+		return 0, err
+	}
+	return sharedTrees(mine, f.Left), nil
+}
+
+// sharedTrees is the end of the last subtree, from the left, that two ranges [0, size) share.
+func sharedTrees(a, b Range) (end uint64) {
+	theirs := b.Hashes()
+	for i, h := range a.Hashes() {
+		if h != theirs[i] {
+			break
+		}
+		end += 1 << (bits.Len64(a.End()-end) - 1) // the largest complete one that fits
+	}
+	return end
 }

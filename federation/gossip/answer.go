@@ -59,6 +59,8 @@ func (c *conversation) answerOne(ctx context.Context, a ask) error {
 		e, err = r.events(ctx, *a.Events)
 	case a.Notes != nil:
 		err = r.notes(ctx, *a.Notes)
+	case a.Ranges != nil:
+		e, err = r.ranges(ctx, *a.Ranges)
 	case a.Object != nil:
 		e, err = r.object(ctx, a.Object.ID)
 	default:
@@ -233,6 +235,33 @@ func packageOf(ctx context.Context, d did.DID, l attestation.Log, from, to, size
 	}
 	p.Rest = rest.Hashes()
 	return p, nil
+}
+
+// ranges sends the two compact ranges of the tree of a size that meet at an index.
+func (r *reply) ranges(ctx context.Context, a rangesAsk) (end, error) {
+	l, err := r.c.n.cfg.Logs.Log(ctx, a.DID)
+	if errors.Is(err, attestation.ErrNotFound) {
+		return end{Code: codeNotFound}, nil
+	}
+	if err != nil {
+		return end{}, err
+	}
+	if h, note := l.Head(); a.Size > h.Size {
+		return end{Code: codeStale, Size: noteSize(note)}, nil
+	}
+	left, err := attlog.ReadRange(0, a.At, l)
+	if err != nil {
+		return end{}, err
+	}
+	right, err := attlog.ReadRange(a.At, a.Size, l)
+	if err != nil {
+		return end{}, err
+	}
+	b, err := rangesOf(a, left, right)
+	if err != nil {
+		return end{}, err
+	}
+	return end{}, r.put(b)
 }
 
 func (r *reply) notes(ctx context.Context, a rangeAsk) error {

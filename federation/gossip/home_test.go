@@ -51,8 +51,9 @@ type home struct {
 	start   bool   // recovering since start: nobody confirmed our numbers
 	shown   map[did.DID]federation.AboutYou
 	served  []string
-	twos    map[did.DID]int   // how often a head of an organization contradicted its log
-	gates   map[string]func() // called before an operation, by name
+	twos    map[did.DID]int      // how often a head of an organization contradicted its log
+	parts   map[did.DID][]uint64 // sizes up to which another log of it was the one held
+	gates   map[string]func()    // called before an operation, by name
 }
 
 func orgDID(i int) did.DID {
@@ -82,7 +83,7 @@ func newHome(t testing.TB, i int) *home {
 		status: map[did.DID]string{}, changed: make(chan struct{}), idlogs: map[did.DID][]string{},
 		bound: map[did.DID]envelope.Envelope{}, beacons: map[did.DID]envelope.Envelope{}, heard: map[did.DID]time.Time{},
 		logs: map[did.DID]*memLog{}, things: map[envelope.ID]bundle.Line{}, readers: map[envelope.ID][]did.DID{},
-		missing: map[envelope.ID]Want{}, shown: map[did.DID]federation.AboutYou{}, twos: map[did.DID]int{}, gates: map[string]func(){},
+		missing: map[envelope.ID]Want{}, shown: map[did.DID]federation.AboutYou{}, parts: map[did.DID][]uint64{}, twos: map[did.DID]int{}, gates: map[string]func(){},
 	}
 	h.idlogs[h.me] = []string{"1 " + sign.Public().Multikey()}
 	h.logs[h.me] = &memLog{notes: map[uint64]attlog.Note{}}
@@ -134,6 +135,13 @@ func (h *home) forks(d did.DID) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.twos[d]
+}
+
+// partings are the sizes from which other logs of d were found to be other ones.
+func (h *home) partings(d did.DID) []uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.parts[d])
 }
 
 func (h *home) change(f func()) {

@@ -278,6 +278,40 @@ func (h logsOf) Merge(_ context.Context, d did.DID, b []byte) (Outcome, error) {
 	return Taken, nil
 }
 
+func (h logsOf) Part(ctx context.Context, d did.DID, b []byte, ranges Ranges) (Outcome, error) {
+	n, err := attlog.ParseNote(b)
+	if err != nil || n.Org != d {
+		return False, fmt.Errorf("note: %v", err)
+	}
+	if k, ok := h.key(d); !ok || n.Verify(k) != nil {
+		return Parked, nil
+	}
+	l, err := h.Log(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	held, _ := l.Head()
+	h.mu.Lock()
+	known := h.node != nil && h.node.isParted(d, parting{held, n.Head})
+	h.mu.Unlock()
+	if known {
+		return Forked, nil
+	}
+	at, err := attlog.Parting(l, held.Size, n.Head, ranges)
+	switch {
+	case errors.Is(err, attlog.ErrConsistent):
+		return Held, nil
+	case errors.Is(err, attlog.ErrProof):
+		return False, err
+	case err != nil:
+		return 0, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.parts[d] = append(h.parts[d], at)
+	return Forked, nil
+}
+
 func (h logsOf) Edge(d did.DID) attlog.Range {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -199,6 +199,7 @@ func (n *Node) judgeEntries(j job, note attlog.Note, rest attlog.Range) federati
 		return federation.Reject
 	}
 	if root, err := whole.Root(); err != nil || root != note.Head.Root {
+		n.lag(p.Did, size, j.from) // the sender lies, or the log has two branches: sync tells
 		return federation.Reject
 	}
 	if end < size {

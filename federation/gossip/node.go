@@ -60,6 +60,7 @@ type Node struct {
 	gaps   []gap                         // guarded by mu
 	asked  map[askedOf]time.Time         // guarded by mu
 	sets   noteSets                      // guarded by mu
+	parted partings                      // guarded by mu
 	beacon time.Time                     // guarded by mu; when the newest own beacon was made
 	busy   map[did.DID]bool              // guarded by mu; witnesses that are being asked
 	pulls  map[turn]chan struct{}        // guarded by mu; logs that are being pulled
@@ -102,7 +103,7 @@ func New(cfg Config) (*Node, error) {
 		publishes: make(signal, 1), cosigns: make(signal, 1), wants: make(signal, 1), lags: make(signal, 1), beats: make(signal, 1),
 		bound: map[federation.PeerID]did.DID{}, peers: map[federation.PeerID]*peer{},
 		asked: map[askedOf]time.Time{}, busy: map[did.DID]bool{}, pulls: map[turn]chan struct{}{},
-		sets: newNoteSets(), judging: newJudging(),
+		sets: newNoteSets(), parted: partings{}, judging: newJudging(),
 	}
 	return n, nil
 }

@@ -545,6 +545,13 @@ func TestTwoLogsOfOneOrganization(t *testing.T) {
 			if finder.forks(liar.me) == 0 {
 				t.Errorf("%s: nobody was found out", c.name)
 			}
+			w.wait(3 * DefaultSyncEvery)
+			for name, h := range map[string]*home{"the one": a, "the other": b} {
+				// Each end opens a stream; what one found out the next does not ask for.
+				if got := h.partings(liar.me); len(got) == 0 || len(got) > 2 || slices.Max(got) != 0 {
+					t.Errorf("%s: %s found that they part at %v, and asked that often", c.name, name, got)
+				}
+			}
 			if got := [2]uint64{a.size(liar.me), b.size(liar.me)}; got != [2]uint64{2, uint64(c.more)} {
 				t.Errorf("%s: the logs held are now of size %v", c.name, got)
 			}

@@ -7,7 +7,6 @@ import (
 
 	"trustnode/attestation"
 	attlog "trustnode/attestation/log"
-	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/federation"
 	"trustnode/federation/bundle"
@@ -238,12 +237,19 @@ func (c *conversation) compareHead(ctx context.Context, x didHead) error {
 		return nil
 	}
 	o, err := c.n.cfg.Intake.Merge(ctx, x.DID, []byte(x.Note))
-	return c.judged("head of "+x.DID.String(), o, err)
+	if err := c.judged("head of "+x.DID.String(), o, err); err != nil || o != Forked {
+		return err
+	}
+	_, err = c.part(ctx, x, n.Head)
+	return err
 }
 
 func (c *conversation) pullLog(ctx context.Context, x didHead) error {
 	size := noteSize([]byte(x.Note))
 	if held, _, err := c.n.head(ctx, x.DID); err != nil || held >= size {
+		return err
+	}
+	if apart, err := c.standsApart(ctx, x); err != nil || apart {
 		return err
 	}
 	defer c.n.takeTurn(ctx, turn{"log", x.DID})()
@@ -271,8 +277,11 @@ func (c *conversation) pullLog(ctx context.Context, x didHead) error {
 			return err
 		}
 		if bad != nil {
-			c.fault = firstOf(c.fault, bad)
-			return nil
+			forked, err := c.partNote(ctx, x)
+			if err == nil && !forked {
+				c.fault = firstOf(c.fault, bad)
+			}
+			return err
 		}
 		if e.Code == "" && !stop {
 			c.n.dropNoteSet(x.DID)
@@ -298,7 +307,7 @@ func (c *conversation) pullNotes(ctx context.Context, x didHead) error {
 		if err != nil || ours == x.Notes {
 			return err
 		}
-		if err := c.pullNotesFrom(ctx, x.DID, from, to); err != nil {
+		if err := c.pullNotesFrom(ctx, x, from, to); err != nil {
 			return err
 		}
 		if to <= recentNotes {
@@ -308,7 +317,8 @@ func (c *conversation) pullNotes(ctx context.Context, x didHead) error {
 	return nil
 }
 
-func (c *conversation) pullNotesFrom(ctx context.Context, d did.DID, from, to uint64) error {
+func (c *conversation) pullNotesFrom(ctx context.Context, x didHead, from, to uint64) error {
+	d, forked := x.DID, false
 	for more := true; more && from < to; {
 		last := from
 		e, err := c.ask(ask{Notes: &rangeAsk{DID: d, From: from, To: to}}, func(b []byte) error {
@@ -326,6 +336,7 @@ func (c *conversation) pullNotesFrom(ctx context.Context, d did.DID, from, to ui
 				if err := c.judged("note of "+d.String(), o, err); err != nil {
 					return err
 				}
+				forked = forked || o == Forked
 			}
 			return nil
 		})
@@ -336,5 +347,9 @@ func (c *conversation) pullNotesFrom(ctx context.Context, d did.DID, from, to ui
 		from = last
 	}
 	c.n.dropNoteSet(d)
-	return nil
+	if !forked {
+		return nil
+	}
+	_, err := c.partNote(ctx, x)
+	return err
 }

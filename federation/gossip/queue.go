@@ -117,6 +117,9 @@ func (n *Node) taken(ctx context.Context, j job, o Outcome) {
 		n.judging.unheard(j.env)
 		n.park(j.from, j.topic, j.msg)
 	case False, Forked:
+		if o == Forked && j.pack != nil && !n.hasParted(j.pack.Did) {
+			n.kick(j.from) // where the two logs part is asked of who showed it
+		}
 		n.stats.blamed.Add(1)
 		n.cfg.Log.WarnContext(ctx, "gossip kept out", "topic", string(j.topic), "peer", j.from.String())
 	}

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -319,7 +322,8 @@ func TestUnknownAsksAreAnswered(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range []struct{ ask, want string }{
-			{`{"ranges":{"at":1,"did":"` + orgDID(0).String() + `","size":2}}`, `{"code":"not_found","end":true,"more":false}`},
+			{`{"ranges":{"at":1,"did":"` + orgDID(7).String() + `","size":2}}`, `{"code":"not_found","end":true,"more":false}`},
+			{`{"ranges":{"at":1,"did":"` + orgDID(0).String() + `","size":3}}`, `{"code":"stale","end":true,"more":false,"size":2}`},
 			{`{"governance":{"have":[]}}`, `{"code":"not_found","end":true,"more":false}`},
 			{`{"object":{"id":"` + envelope.IDOf(nil).String() + `"}}`, `{"code":"not_found","end":true,"more":false}`},
 			{`{"events":{"did":"` + orgDID(7).String() + `","from":0,"to":1}}`, `{"code":"not_found","end":true,"more":false}`},
@@ -340,6 +344,76 @@ func TestUnknownAsksAreAnswered(t *testing.T) {
 			t.Errorf("blamed %d times", got)
 		}
 	})
+}
+
+// TestRangesThatLie: a peer that shows another log of a member and gives ranges that are not
+// of its head, or none, shows nothing; only what is false is its fault.
+func TestRangesThatLie(t *testing.T) {
+	left := strings.Repeat("A", 43)
+	for name, c := range map[string]struct {
+		reply  string
+		blamed bool
+	}{
+		"of another tree":          {`{"at":%d,"did":"%s","left":"` + left + `","right":"` + left + `","size":3}`, true},
+		"that are not asked for":   {`{"at":1,"did":"%[2]s","left":"","right":"","size":9}`, true},
+		"as another line":          {`{"x":1}`, true},
+		"from who knows no ask":    {`{"code":"not_found","end":true,"more":false}`, false},
+		"by an answer without any": {`{"end":true,"more":false}`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 3, func(w *world) {
+				a, liar := w.hs[0], w.hs[2]
+				liar.say(false, some(3)...)
+				twin := newHome(t, 2)
+				other := some(3)
+				other[2].Subject = envelope.IDOf([]byte("twin")).String()
+				twin.say(false, other...)
+				a.logs[liar.me] = liar.logs[liar.me]
+				w.hs[1].logs[liar.me] = twin.logs[liar.me]
+				var asked atomic.Int32
+				n, err := New(w.hs[1].config(w.net.Join(newHome(w.t, 99).peer)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.rogue(1, federation.ProtocolSync, func(ctx context.Context, s federation.Stream) {
+					f := federation.NewFrames(s, federation.ProtocolSync)
+					x, err := n.heads(ctx)
+					if err != nil {
+						return
+					}
+					b, _ := envelope.Marshal(headsFrame{x})
+					if _, err := f.Read(); err != nil || f.Write(b) != nil {
+						return
+					}
+					for {
+						b, err := f.Read()
+						if err != nil || isEnd(b) {
+							return
+						}
+						reply := `{"end":true,"more":false}`
+						if q, err := parseAsk(b); err == nil && q.Ranges != nil {
+							asked.Add(1)
+							reply = strings.NewReplacer("%d", fmt.Sprint(q.Ranges.At), "%s", q.Ranges.DID.String(), "%[2]s", q.Ranges.DID.String()).Replace(c.reply)
+						}
+						if f.Write([]byte(reply)) != nil {
+							return
+						}
+					}
+				})
+				w.start(0)
+				w.wait(2 * time.Minute)
+				if asked.Load() == 0 {
+					t.Fatal("no ranges were asked for")
+				}
+				if got := w.node(0).Stats().Blamed > 0; got != c.blamed {
+					t.Errorf("blamed: %v", got)
+				}
+				if got := a.partings(liar.me); len(got) != 0 {
+					t.Errorf("believed: %v", got)
+				}
+			})
+		})
+	}
 }
 
 // A stream of somebody whose hello did not go well is not served.

@@ -150,7 +150,17 @@ type Intake interface {
 	// Merge takes the cosignatures of a note of d whose size is held. The error
 	// is this node's.
 	Merge(ctx context.Context, d did.DID, note []byte) (Outcome, error)
+	// Part looks into a note of d that contradicts, or may, what is held: ranges asks
+	// whoever showed it for the compact ranges [0, at) and [at, size) of its tree, any
+	// number of times; it is not used where all is known. Forked: it does, and where the
+	// two part is known from now on.
+	// False: no honest member's note, or ranges that are not of it. Errors are this
+	// node's, or those of ranges.
+	Part(ctx context.Context, d did.DID, note []byte, ranges Ranges) (Outcome, error)
 }
+
+// Ranges asks for the compact ranges of a tree that meet at an index.
+type Ranges func(at uint64) (left, right attlog.Range, err error)
 
 // Edges is what judging a package needs to know of a log. It answers from
 // memory and never blocks. It is safe for concurrent use.

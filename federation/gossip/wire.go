@@ -48,6 +48,7 @@ type (
 		Events   *rangeAsk     `json:"events,omitempty"`
 		Notes    *rangeAsk     `json:"notes,omitempty"`
 		Object   *objectAsk    `json:"object,omitempty"`
+		Ranges   *rangesAsk    `json:"ranges,omitempty"`
 	}
 	haveAsk struct {
 		Have []envelope.ID `json:"have"`
@@ -64,6 +65,11 @@ type (
 		From uint64  `json:"from"`
 		To   uint64  `json:"to"`
 	}
+	rangesAsk struct {
+		At   uint64  `json:"at"`
+		DID  did.DID `json:"did"`
+		Size uint64  `json:"size"`
+	}
 	objectAsk struct {
 		ID envelope.ID `json:"id"`
 	}
@@ -73,6 +79,13 @@ type (
 		From    uint64   `json:"from"`
 		Rest    string   `json:"rest"`
 		Size    uint64   `json:"size"`
+	}
+	rangesLine struct {
+		At    uint64  `json:"at"`
+		DID   did.DID `json:"did"`
+		Left  string  `json:"left"`
+		Right string  `json:"right"`
+		Size  uint64  `json:"size"`
 	}
 	notesLine struct {
 		DID   did.DID  `json:"did"`
@@ -160,7 +173,7 @@ func parseAsk(b []byte) (ask, error) {
 func (a ask) check() error {
 	members := 0
 	for _, has := range []bool{a.Beacons != nil, a.Bindings != nil, a.Bodies != nil, a.Charters != nil,
-		a.DIDLog != nil, a.Events != nil, a.Notes != nil, a.Object != nil} {
+		a.DIDLog != nil, a.Events != nil, a.Notes != nil, a.Object != nil, a.Ranges != nil} {
 		if has {
 			members++
 		}
@@ -174,6 +187,8 @@ func (a ask) check() error {
 		return blame("an ask with too many ids")
 	case a.Events != nil && a.Events.From > a.Events.To, a.Notes != nil && a.Notes.From > a.Notes.To:
 		return blame("an ask for a range that ends before it begins")
+	case a.Ranges != nil && (a.Ranges.At == 0 || a.Ranges.At >= a.Ranges.Size):
+		return blame("an ask for ranges that meet at %d of %d", a.Ranges.At, a.Ranges.Size)
 	}
 	return nil
 }
@@ -212,6 +227,38 @@ func parseEntries(b []byte, a rangeAsk, fed envelope.ID, note string) (attestati
 		p.Entries = append(p.Entries, e)
 	}
 	return p, nil
+}
+
+// rangesOf makes the line of the compact ranges [0, at) and [at, size).
+func rangesOf(a rangesAsk, left, right attlog.Range) ([]byte, error) {
+	return envelope.Marshal(rangesLine{At: a.At, DID: a.DID, Left: attestation.FormatHashes(left.Hashes()), Right: attestation.FormatHashes(right.Hashes()), Size: a.Size})
+}
+
+// parseRanges reads one. Whether it is of the tree that was asked about is not looked at.
+func parseRanges(b []byte, a rangesAsk) (left, right attlog.Range, err error) {
+	var l rangesLine
+	if err := envelope.Unmarshal(b, &l); err != nil {
+		return left, right, blame("ranges: %v", err)
+	}
+	if l.DID != a.DID || l.At != a.At || l.Size != a.Size {
+		return left, right, blame("ranges of %s that meet at %d of %d instead of %s at %d of %d", l.DID, l.At, l.Size, a.DID, a.At, a.Size)
+	}
+	if left, err = parseRange(0, l.At, l.Left); err == nil {
+		right, err = parseRange(l.At, l.Size, l.Right)
+	}
+	return left, right, err
+}
+
+func parseRange(from, to uint64, text string) (attlog.Range, error) {
+	hashes, err := attestation.ParseHashes(text)
+	if err != nil {
+		return attlog.Range{}, blame("ranges: %v", err)
+	}
+	r, err := attlog.ParseRange(from, to, hashes)
+	if err != nil {
+		return attlog.Range{}, blame("ranges: %v", err)
+	}
+	return r, nil
 }
 
 func parseNotes(b []byte, d did.DID) ([]string, error) {

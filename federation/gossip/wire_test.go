@@ -3,11 +3,17 @@ package gossip
 import (
 	"context"
 	"encoding/base64"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/mod/sumdb/tlog"
+
 	"trustnode/attestation"
+	attlog "trustnode/attestation/log"
+	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/federation"
 )
@@ -25,6 +31,8 @@ func TestFramesOfTheSpecification(t *testing.T) {
 			`{"heads":{"charter":{"id":"ID","seq":7},"dids":[{"did":"ORG","did_head":"2-Qm","note":"a\n\nb\n","notes":"ID"}],"federation":"ID","sets":{"beacons":"ID","bindings":"ID","governance":"ID"}}}`},
 		{"events", ask{Events: &rangeAsk{DID: orgDID(1), From: 1024, To: 1290}}, `{"events":{"did":"ORG","from":1024,"to":1290}}`},
 		{"notes", ask{Notes: &rangeAsk{DID: orgDID(1), To: 1290}}, `{"notes":{"did":"ORG","from":0,"to":1290}}`},
+		{"ranges", ask{Ranges: &rangesAsk{At: 512, DID: orgDID(1), Size: 1000}}, `{"ranges":{"at":512,"did":"ORG","size":1000}}`},
+		{"a line of ranges", rangesLine{At: 512, DID: orgDID(1), Left: "…", Right: "…", Size: 1000}, `{"at":512,"did":"ORG","left":"…","right":"…","size":1000}`},
 		{"bodies", ask{Bodies: []envelope.ID{id}}, `{"bodies":["ID"]}`},
 		{"object", ask{Object: &objectAsk{ID: id}}, `{"object":{"id":"ID"}}`},
 		{"charters", ask{Charters: &afterAsk{After: 7}}, `{"charters":{"after":7}}`},
@@ -43,6 +51,49 @@ func TestFramesOfTheSpecification(t *testing.T) {
 		b, err := envelope.Marshal(c.v)
 		if want := strings.NewReplacer("ID", id.String(), "ORG", orgDID(1).String()).Replace(c.want); err != nil || string(b) != want {
 			t.Errorf("%s: %s, %v\nwant %s", c.name, b, err, want)
+		}
+	}
+}
+
+// goldenRanges are those of the tree of the leaves 0x00, 0x01, 0x02 that meet at 1: RFC 6962
+// gives the hashes.
+const goldenRanges = `{"at":1,"did":"did:web:a.example","left":"lqKW0iTyhcZ77pPDD4owkVfw2qNdxbh-QQt4YwoJz8c","right":"tBP0fRPuL-bIRbLuFBr4HehY307FSaWLeXC7lmRbyNL88KbHAN0T4nS2-6je6o3Zsm5O7d40lXF8rIQIycUXfw","size":3}`
+
+func TestRangesAreReadAsTheyAreWritten(t *testing.T) {
+	a := rangesAsk{At: 1, DID: did.MustParse("did:web:a.example"), Size: 3}
+	left, right := attlog.NewRange(0), attlog.NewRange(1)
+	for i, to := range []attlog.Range{left, right, right} {
+		if err := to.Append(tlog.RecordHash([]byte{byte(i)})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := rangesOf(a, left, right)
+	if err != nil || string(b) != goldenRanges {
+		t.Fatalf("%s, %v", b, err)
+	}
+	l, r, err := parseRanges(b, a)
+	if err != nil || !slices.Equal(l.Hashes(), left.Hashes()) || !slices.Equal(r.Hashes(), right.Hashes()) {
+		t.Fatalf("%v %v, %v", l, r, err)
+	}
+	for name, lie := range map[string]func(string) string{
+		"another place":   func(s string) string { return strings.Replace(s, `"at":1`, `"at":2`, 1) },
+		"another size":    func(s string) string { return strings.Replace(s, `"size":3`, `"size":4`, 1) },
+		"another log":     func(s string) string { return strings.Replace(s, "a.example", "b.example", 1) },
+		"a hash too few":  func(s string) string { return strings.Replace(s, string(b[len(b)-52:len(b)-11]), "", 1) },
+		"left and right":  func(s string) string { return strings.NewReplacer("left", "right", "right", "left").Replace(s) },
+		"padded":          func(s string) string { return strings.Replace(s, `fw"`, `fw=="`, 1) },
+		"another member":  func(s string) string { return strings.Replace(s, `"at"`, `"as"`, 1) },
+		"no range at all": func(s string) string { return strings.Replace(s, `lqKW0iTyhcZ77pPDD4owkVfw2qNdxbh-QQt4YwoJz8c`, "", 1) },
+	} {
+		text := lie(string(b))
+		if _, _, err := parseRanges([]byte(text), a); err == nil || text == string(b) {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	for _, text := range []string{`{"ranges":{"at":0,"did":"did:web:a.example","size":3}}`, `{"ranges":{"at":3,"did":"did:web:a.example","size":3}}`,
+		`{"notes":{"did":"did:web:a.example","from":0,"to":9},"ranges":{"at":1,"did":"did:web:a.example","size":3}}`} {
+		if _, err := parseAsk([]byte(text)); err == nil || errors.Is(err, errUnknownAsk) {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }
@@ -80,7 +131,7 @@ func FuzzSyncFrames(f *testing.F) {
 		`{"bodies":["` + id + `"]}`, `{"object":{"id":"` + id + `"}}`, `{"charters":{"after":7}}`,
 		`{"did_log":{"after":2,"did":"did:web:a.example"}}`, `{"beacons":{"have":["` + id + `"]}}`, `{"bindings":{"have":[]}}`,
 		`{"did":"did:web:a.example","entries":["AQ"],"from":0,"rest":"","size":9}`, `{"did":"did:web:a.example","notes":["x\n"]}`,
-		`{"bodies":["e30"]}`, `{"end":true,"more":false}`, `{"code":"stale","end":true,"more":false,"size":1290}`, `{"x":1}`, `{`, ``,
+		`{"ranges":{"at":1,"did":"did:web:a.example","size":3}}`, goldenRanges, `{"bodies":["e30"]}`, `{"end":true,"more":false}`, `{"code":"stale","end":true,"more":false,"size":1290}`, `{"x":1}`, `{`, ``,
 	} {
 		f.Add([]byte(s))
 	}
@@ -103,6 +154,13 @@ func FuzzSyncFrames(f *testing.F) {
 		notes, err := parseNotes(b, orgDID(1))
 		round(t, b, notesLine{orgDID(1), notes}, err)
 		_, _ = parseBodies(b)
+		split := rangesAsk{At: 1, DID: did.MustParse("did:web:a.example"), Size: 3}
+		if left, right, err := parseRanges(b, split); err == nil {
+			again, err := rangesOf(split, left, right)
+			if err != nil || string(again) != string(b) {
+				t.Errorf("read %q, wrote %q, %v", b, again, err)
+			}
+		}
 	})
 }
 

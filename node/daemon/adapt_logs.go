@@ -49,6 +49,11 @@ func (a logs) Merge(ctx context.Context, d did.DID, note []byte) (gossip.Outcome
 	return a.outcome(ctx, res, err)
 }
 
+func (a logs) Part(ctx context.Context, d did.DID, note []byte, ranges gossip.Ranges) (gossip.Outcome, error) {
+	res, err := a.rec.Part(ctx, d, note, ranges)
+	return a.outcome(ctx, res, err)
+}
+
 // outcome is what became of something, after a fork that it showed is logged.
 func (a logs) outcome(ctx context.Context, res recorder.Result, err error) (gossip.Outcome, error) {
 	o, err := taken(res, err)
@@ -124,7 +129,7 @@ func (a witnessing) Entry(ctx context.Context, d did.DID, line []byte) (int, []b
 
 func (a witnessing) Answer(ctx context.Context, d did.DID, request []byte) (int, []byte, error) {
 	status, body, err := a.n.self.Rec.WitnessAnswer(ctx, d, request)
-	if err == nil && status == attlog.StatusConflict && a.n.self.Rec.Forked(d) {
+	if err == nil && status != attlog.StatusCosigned && a.n.self.Rec.Forked(d) {
 		a.n.proveForks(ctx)
 	}
 	return status, body, err

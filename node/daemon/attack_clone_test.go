@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -85,6 +86,49 @@ func oneBranch(t *testing.T, copies []*fort) bool {
 	return err == nil && at == a
 }
 
+// shared is the size up to which the log of a fort is the same at its two partners.
+func (s siege) shared(t *testing.T, of *fort) (at uint64) {
+	t.Helper()
+	for n := min(s.acme.node.logSize(of.cfg.Org), s.arbiter.node.logSize(of.cfg.Org)); at < n; at++ {
+		var one, other []byte
+		for node, en := range map[*Node]*[]byte{s.acme.node: &one, s.arbiter.node: &other} {
+			l, err := node.events.Log(t.Context(), of.cfg.Org)
+			if err == nil {
+				err = l.Entries(t.Context(), at, at+1, func(_ uint64, e attestation.Entry) error { *en = e; return nil })
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(one, other) {
+			return at
+		}
+	}
+	t.Fatal("the partners hold one log")
+	return 0
+}
+
+// contestedFrom is the size of a fort's log that another node holds valid, and whether all
+// above it is contested, of which there is something.
+func contestedFrom(t *testing.T, at *Node, of *fort) (valid uint64, above bool) {
+	t.Helper()
+	for i := range at.logSize(of.cfg.Org) {
+		v, err := at.events.Verdict(t.Context(), of.cfg.Org, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case v.Counts() && i == valid:
+			valid++
+		case v.Standing == attestation.Contested:
+			above = true
+		default:
+			return valid, false
+		}
+	}
+	return valid, above
+}
+
 // TestAForkedLogIsProven: a copy of a member's directory goes on at one partner while
 // the first goes on at the other. When the partners meet, each holds the proof, logs it, and
 // lends nothing new to the member; the member says so of itself, and none of it is lost at a
@@ -132,6 +176,13 @@ func TestAForkedLogIsProven(t *testing.T) {
 				return false
 			}
 			eventually(t, "the proof in both logs", func() bool { return provenBy(s.acme, s.arbiter) && provenBy(s.arbiter, s.acme) })
+			common := s.shared(t, s.vendor)
+			for _, h := range []*fort{s.acme, s.arbiter} {
+				eventually(t, "what parted to be contested, and no more, at "+h.cfg.Name, func() bool {
+					at, above := contestedFrom(t, h.node, s.vendor)
+					return at == common && above
+				})
+			}
 			refused := func() {
 				t.Helper()
 				err := s.acme.call(http.MethodPost, "/api/v1/permissions", httpapi.LoanIssue{Lender: "research", Borrower: s.quant.DID, Scope: "tag:client:acme",

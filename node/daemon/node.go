@@ -187,7 +187,7 @@ func (n *Node) openSelf(ctx context.Context) error {
 		Signers: n.sign, Peers: apart{n: n}, Log: n.log}
 	rec, err := recorder.New(ctx, recorder.Config{Org: n.cfg.Org, State: n.state, Audit: n.audit, Events: n.events, Pins: n.pins,
 		Signer: n.sign.Log, SignerOf: n.sign.byKid, WitnessSigner: n.sign.witness, Ring: recorder.RingOf(ring),
-		Member: func(d did.DID) bool { return n.member != nil && n.member.IsMember(d) }, Quorum: n.freshQuorum, OnHead: n.onHead, Now: time.Now, Log: n.log})
+		Member: func(d did.DID) bool { return n.member != nil && n.member.IsMember(d) }, Quorum: n.freshQuorum, Bounds: n.bounds, OnHead: n.onHead, Now: time.Now, Log: n.log})
 	if err != nil {
 		return err
 	}
@@ -284,6 +284,14 @@ func (n *Node) freshQuorum() int {
 		}
 	}
 	return math.MaxInt
+}
+
+// bounds is what the charter in force says of a log.
+func (n *Node) bounds(d did.DID) recorder.Bounds {
+	if n.member == nil {
+		return recorder.Bounds{}
+	}
+	return n.member.BoundsOf(d)
 }
 
 // endorseWait is how long one member may take to witness an entry.

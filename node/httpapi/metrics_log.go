@@ -128,7 +128,7 @@ func (m *logMetrics) recorded(ch chan<- prometheus.Metric, gauge func(*prometheu
 	for v, n := range st.Void {
 		count(m.void, n, v.Org.String(), string(v.Reason))
 	}
-	bounds := recorder.Bounds()
+	bounds := recorder.StageBounds()
 	for stage, t := range st.Append {
 		buckets := map[float64]uint64{}
 		for i, b := range bounds {

@@ -72,7 +72,7 @@ func New(s Services, token, version string, log *slog.Logger) http.Handler {
 	api := humago.New(mux, cfg)
 	srv := &server{Services: s, token: sha256.Sum256([]byte(token)), log: log,
 		watches: make(chan struct{}, maxWatches), publicWatches: make(chan struct{}, maxPublicWatches),
-		queries: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "trustnode", Name: "query_seconds", Help: "how long a page of events takes", Buckets: recorder.Bounds()})}
+		queries: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "trustnode", Name: "query_seconds", Help: "how long a page of events takes", Buckets: recorder.StageBounds()})}
 	api.UseMiddleware(noStore, srv.authorize(api))
 	srv.public(api, mux)
 	srv.borrower(api)

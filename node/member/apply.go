@@ -162,6 +162,7 @@ func (m *Member) adopt(ctx context.Context, base, chain charter.Chain, f charter
 	for _, b := range list {
 		m.showBinding(b)
 	}
+	m.rebound(ctx)
 	m.proven(ctx) // of an organization that is a member only now
 	return nil
 }

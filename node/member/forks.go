@@ -224,6 +224,7 @@ func (m *Member) believeFork(ctx context.Context, f attestation.Fact) error {
 	if err != nil || !fresh {
 		return err
 	}
+	m.cfg.Doubted(f.Event.Body().Org) // who may hold the other branch, and so says where they part
 	return m.proveLogForks(ctx, fork.A.Org)
 }
 

@@ -16,6 +16,7 @@ import (
 	"trustnode/did/keys"
 	"trustnode/did/pins"
 	"trustnode/federation"
+	"trustnode/federation/charter"
 	"trustnode/node/fault"
 	"trustnode/node/library"
 	"trustnode/node/recorder"
@@ -59,8 +60,9 @@ type org struct {
 	witness      did.PublicKey
 	recovery     envelope.Signer
 
-	reach map[did.DID]*org // whose node answers
-	lies  []byte           // what this node says as a witness, instead of a proof
+	ended map[did.DID]charter.Member // records that no rule of package charter lets a charter have yet
+	reach map[did.DID]*org           // whose node answers
+	lies  []byte                     // what this node says as a witness, instead of a proof
 	*Member
 	node   *self.Node
 	events *store.Events
@@ -126,7 +128,12 @@ func (o *org) start() {
 	log := slog.New(slog.DiscardHandler)
 	sign := &signers{o.did, o.keys, ring, o.state}
 	rec, err := recorder.New(ctx, recorder.Config{Org: o.did, State: o.state, Audit: o.audit, Events: events, Pins: o.pins, Signer: sign.Issuer,
-		SignerOf: sign.byKid, Ring: recorder.RingOf(ring), Now: o.clock.Now, Log: log})
+		SignerOf: sign.byKid, Ring: recorder.RingOf(ring), Bounds: func(d did.DID) recorder.Bounds {
+			if r, ok := o.ended[d]; ok {
+				return boundsOf(r)
+			}
+			return recorder.Bounds{}
+		}, Now: o.clock.Now, Log: log})
 	if err != nil {
 		o.t.Fatal(err)
 	}

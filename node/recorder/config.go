@@ -50,6 +50,9 @@ type Config struct {
 	// Quorum is how many organizations' cosignatures vouch for a head. Optional: then
 	// the own one alone does.
 	Quorum func() int
+	// Bounds is what the charter in force says of a log, from memory; Rebound is to be
+	// called when that changes. Optional: then no log is bounded.
+	Bounds func(d did.DID) Bounds
 	// OnHead is called when the newest note of a log changed, by a goroutine
 	// that waits for it. Optional.
 	OnHead func(h HeadNews)
@@ -127,8 +130,10 @@ type Recorder struct {
 	cosigns map[did.DID]uint64 // size each witness is known to hold
 	opened  openedCache
 	muted   muted
-	forked  map[did.DID]bool // evidence is held
-	full    string           // why new work is refused for want of space; "" while it is not
+	parted  map[did.DID]bool    // evidence of a fork is held
+	weighed map[did.DID]shading // what was last made of each log
+	looks   map[did.DID]look
+	full    string // why new work is refused for want of space; "" while it is not
 
 	turns sync.Mutex // held through a turn of Run, and by Resume
 	seq   sequencer  // guarded by turns
@@ -169,7 +174,7 @@ func New(ctx context.Context, cfg Config) (*Recorder, error) {
 	}
 	r := &Recorder{
 		cfg: cfg, wake: make(chan struct{}, 1), state: Open, pulse: make(chan struct{}),
-		keys: map[did.DID]history.Keys{}, cosigns: map[did.DID]uint64{}, forked: map[did.DID]bool{},
+		keys: map[did.DID]history.Keys{}, cosigns: map[did.DID]uint64{}, parted: map[did.DID]bool{}, weighed: map[did.DID]shading{}, looks: map[did.DID]look{},
 		opened: newOpenedCache(), maxCover: maxCover,
 		seq: sequencer{signers: map[string]envelope.Signer{}},
 	}

@@ -9,6 +9,12 @@
 // signs the head. A crash after any step is repaired by doing the step again:
 // nothing is appended twice, and no size is ever signed with two roots.
 //
+// What is made of an event is its signature under the key of its place, laid over by what
+// forks and the charter say of the log (bounds.go): a function of what is held and known, so
+// that the order in which it came does not show. A log that has forked is contested from
+// where its branches part (forks.go, part.go); a branch that a charter ends gives way to the
+// one that it names (survive.go).
+//
 // Keys in the state database: out/<n> items, oh their last number and time,
 // key/current the kid that signs what is drafted now, log/opened what the log
 // begins with, obj/<id> objects. Everything else is in the audit database.

@@ -122,6 +122,13 @@ func newOpenedCache() openedCache {
 	return openedCache{&openedHalves{young: map[place]envelope.Verified[attestation.Event]{}}}
 }
 
+// clear forgets all: something else may lie at a place now.
+func (c openedCache) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.young, c.old = map[place]envelope.Verified[attestation.Event]{}, nil
+}
+
 func (c openedCache) get(p place) (envelope.Verified[attestation.Event], bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,6 +1,8 @@
 package recorder
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -40,11 +42,57 @@ func (s shown) split(at uint64) (left, right attlog.Range, ok bool) {
 	return left, right, right.Join(s.rest) == nil
 }
 
+// shownBy is what a package shows of the branch behind its head, nil if nothing or if it is
+// not the tree of it.
+func (r *Recorder) shownBy(ctx context.Context, n attlog.Note, p *attestation.Package) (*shown, error) {
+	if p == nil || len(p.Entries) == 0 || p.From > r.size(ctx, n.Org) {
+		return nil, nil
+	}
+	rest, err := attlog.ParseRange(p.From+uint64(len(p.Entries)), n.Head.Size, p.Rest)
+	if err != nil {
+		return nil, nil // it lies, and its head stands by itself
+	}
+	left, err := r.rangeTo(ctx, n.Org, p.From)
+	if err != nil {
+		return nil, err
+	}
+	if root, err := rootWith(left.Clone(), p.Entries, rest); err != nil || root != n.Head.Root {
+		return nil, nil
+	}
+	return &shown{left, p.Entries, rest}, nil
+}
+
+// common is the size up to which the branch that was shown is the log that is held.
+func (r *Recorder) common(ctx context.Context, d did.DID, s *shown) (uint64, error) {
+	if s == nil {
+		return 0, nil
+	}
+	l, err := r.cfg.Events.Log(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	at := s.left.End()
+	h, _ := l.Head()
+	err = l.Entries(ctx, at, min(h.Size, at+uint64(len(s.entries))), func(i uint64, en attestation.Entry) error {
+		if !bytes.Equal(en, s.entries[i-s.left.End()]) {
+			return errParted
+		}
+		at = i + 1
+		return nil
+	})
+	if errors.Is(err, errParted) {
+		err = nil
+	}
+	return at, err
+}
+
+var errParted = errors.New("the branches part")
+
 // prove makes the evidence that a head excludes one kept here, from what is held and shown;
 // false where that is not enough to convince others.
 func (r *Recorder) prove(ctx context.Context, n attlog.Note, s *shown) (attlog.Fork, bool, error) {
 	if same, err := r.cfg.Events.Note(ctx, n.Org, n.Head.Size); err == nil {
-		if ours, err := attlog.ParseNote(same); err == nil {
+		if ours, err := attlog.ParseNote(same); err == nil && ours.Head != n.Head {
 			f, err := attlog.ProveFork(n, ours, nil)
 			return f, err == nil, nil
 		}
@@ -69,11 +117,41 @@ func (r *Recorder) prove(ctx context.Context, n attlog.Note, s *shown) (attlog.F
 	return f, ok && f.Check() == nil, nil
 }
 
+// convict keeps the evidence that a head makes with what is held and shown, if it makes any,
+// and what was shown of its branch. It reports whether the evidence is new.
+func (r *Recorder) convict(ctx context.Context, n attlog.Note, s *shown) (bool, error) {
+	f, ok, err := r.prove(ctx, n, s)
+	if err != nil || !ok {
+		return false, err
+	}
+	common, err := r.common(ctx, n.Org, s)
+	if err != nil {
+		return false, err
+	}
+	fresh, err := r.keepFork(ctx, f, common)
+	if err != nil || !r.hasParted(n.Org) {
+		return fresh, err
+	}
+	return fresh, r.keepBranch(ctx, n.Org, common, s)
+}
+
 // weighs reports whether a head can stand against its signer: under a key that may sign heads
-// now, or vouched for by this organization or a quorum. A stolen key that is retired frames
-// nobody alone.
+// now; or under one that is retired, if no compromise taints its size and it was held here
+// before, or is vouched for by a quorum. A stolen key that is retired frames nobody alone.
 func (r *Recorder) weighs(ctx context.Context, n attlog.Note) bool {
 	if n.Under(r.headKeys(ctx, n.Org)) == attlog.LineGood {
+		return true
+	}
+	k, err := r.Keys(ctx, n.Org)
+	if err != nil {
+		return false
+	}
+	for _, t := range r.taintsOf(k) {
+		if t.Agent.IsZero() && n.Head.Size > t.From && n.Head.Size <= t.Until {
+			return false
+		}
+	}
+	if r.hasNote(ctx, n) {
 		return true
 	}
 	good := r.vouching(ctx, n)
@@ -82,6 +160,17 @@ func (r *Recorder) weighs(ctx context.Context, n attlog.Note) bool {
 		n.Lines = append(n.Lines, c.Line)
 	}
 	return r.vouches(n)
+}
+
+// hasNote reports whether this very head is kept. What contradicts the log that is held is
+// kept only from before its entries came, when the key of its position was the newest one.
+func (r *Recorder) hasNote(ctx context.Context, n attlog.Note) bool {
+	b, err := r.cfg.Events.Note(ctx, n.Org, n.Head.Size)
+	if err != nil {
+		return false
+	}
+	kept, err := attlog.ParseNote(b)
+	return err == nil && kept.Head == n.Head
 }
 
 // vouching are the true cosignatures of this organization and of active members.
@@ -116,52 +205,33 @@ func (r *Recorder) bare(ctx context.Context, n attlog.Note) attlog.Note {
 	return out
 }
 
-// evidence is a fork as it is stored.
+// evidence is a fork as it is stored. Common is a size up to which the branches were shown
+// to be one by more than the evidence: by entries, or by a peer's ranges.
 type evidence struct {
-	A     string `json:"a" text:"multiline"`
-	B     string `json:"b" text:"multiline"`
-	Left  string `json:"left,omitempty"`
-	Right string `json:"right,omitempty"`
+	A      string `json:"a" text:"multiline"`
+	B      string `json:"b" text:"multiline"`
+	Common uint64 `json:"common,omitempty"`
+	Left   string `json:"left,omitempty"`
+	Right  string `json:"right,omitempty"`
 }
 
-// keepFork keeps evidence that counts, the first of each log: it is enough, and a member that
-// signs without end fills no disk. It reports whether it is new. The caller holds logs.
-func (r *Recorder) keepFork(ctx context.Context, f attlog.Fork) (bool, error) {
-	d := f.A.Org
-	if r.Forked(d) || !r.weighs(ctx, f.A) || !r.weighs(ctx, f.B) {
-		return false, nil
-	}
-	f.A, f.B = r.bare(ctx, f.A), r.bare(ctx, f.B)
-	var e evidence
+func encodeFork(f attlog.Fork, common uint64) ([]byte, error) {
+	e := evidence{Common: common}
 	e.A, e.B, e.Left, e.Right = f.Texts()
-	b, err := envelope.Marshal(e)
-	if err != nil {
-		return false, err
-	}
-	if err := r.cfg.Events.KeepFork(ctx, d, b); err != nil {
-		return false, err
-	}
-	r.setForked(d)
-	return true, nil
+	return envelope.Marshal(e)
 }
 
-func (r *Recorder) setForked(d did.DID) {
-	r.mu.Lock()
-	r.forked[d] = true
-	r.mu.Unlock()
-	r.progress()
+// keptFork is evidence as it lies in the database.
+type keptFork struct {
+	attlog.Fork
+	common uint64
+	bytes  []byte
+	at     uint64 // where its branches part, as far as is known
 }
 
-// Forked reports whether evidence is held that an organization signed two heads of its log
-// that exclude each other.
-func (r *Recorder) Forked(d did.DID) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.forked[d]
-}
-
-// Forks returns the evidence held against an organization's log.
-func (r *Recorder) Forks(ctx context.Context, d did.DID) ([]attlog.Fork, error) {
+// keptForks reads the evidence against a log and says of each where the branches part: no
+// index at or above that is on both for certain.
+func (r *Recorder) keptForks(ctx context.Context, d did.DID) ([]keptFork, error) {
 	list, err := r.cfg.Events.Forks(ctx, d)
 	if errors.Is(err, attestation.ErrNotFound) {
 		return nil, nil
@@ -169,7 +239,7 @@ func (r *Recorder) Forks(ctx context.Context, d did.DID) ([]attlog.Fork, error) 
 	if err != nil {
 		return nil, err
 	}
-	var out []attlog.Fork
+	var out []keptFork
 	for _, b := range list {
 		var e evidence
 		if err := envelope.Unmarshal(b, &e); err != nil {
@@ -179,7 +249,145 @@ func (r *Recorder) Forks(ctx context.Context, d did.DID) ([]attlog.Fork, error) 
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, f)
+		at, err := r.parts(ctx, f, e.Common)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, keptFork{f, e.Common, b, at})
+	}
+	return out, nil
+}
+
+// parts is where the branches of evidence part, as far as it and common say.
+func (r *Recorder) parts(ctx context.Context, f attlog.Fork, common uint64) (uint64, error) {
+	l, err := r.cfg.Events.Log(ctx, f.A.Org)
+	if err != nil {
+		return 0, err
+	}
+	h, _ := l.Head()
+	at, err := f.Common(l, h.Size)
+	return max(at, common), err
+}
+
+// parting is where the log that is held parts from others of its organization.
+type parting struct {
+	known bool // evidence is held
+	at    uint64
+}
+
+func (r *Recorder) parting(ctx context.Context, d did.DID) (parting, error) {
+	if !r.hasParted(d) {
+		return parting{}, nil
+	}
+	list, err := r.keptForks(ctx, d)
+	if err != nil {
+		return parting{}, err
+	}
+	return partingOf(list), nil
+}
+
+func partingOf(list []keptFork) parting {
+	p := parting{known: len(list) > 0}
+	for i, f := range list {
+		if i == 0 || f.at < p.at {
+			p.at = f.at
+		}
+	}
+	return p
+}
+
+// maxForks is how much evidence is kept of one log. The first is enough to convince; further
+// evidence is kept where it shows an earlier parting.
+const maxForks = 8
+
+// keepFork keeps evidence that counts: the first of each log, and what shows that it parted
+// earlier, so that what is contested does not hang on which came first. common is as in
+// evidence. It reports whether it is new. The caller holds logs.
+func (r *Recorder) keepFork(ctx context.Context, f attlog.Fork, common uint64) (bool, error) {
+	d := f.A.Org
+	list, err := r.keptForks(ctx, d)
+	if err != nil {
+		return false, err
+	}
+	for _, k := range list {
+		if k.A.Head == f.A.Head && k.B.Head == f.B.Head {
+			return false, r.narrow(ctx, k, common)
+		}
+	}
+	if common == 0 {
+		if common, err = r.linked(ctx, f); err != nil {
+			return false, err
+		}
+	}
+	at, err := r.parts(ctx, f, common)
+	if err != nil || len(list) > 0 && at >= partingOf(list).at || !r.weighs(ctx, f.A) || !r.weighs(ctx, f.B) {
+		return false, err
+	}
+	var instead []byte
+	if len(list) >= maxForks {
+		instead = slices.MaxFunc(list, func(a, b keptFork) int { return cmp.Compare(a.at, b.at) }).bytes
+	}
+	f.A, f.B = r.bare(ctx, f.A), r.bare(ctx, f.B)
+	b, err := encodeFork(f, common)
+	if err != nil {
+		return false, err
+	}
+	if err := r.cfg.Events.KeepFork(ctx, d, b, instead); err != nil {
+		return false, err
+	}
+	r.setParted(d)
+	err = r.reweigh(ctx, d)
+	r.progress()
+	return err == nil, err
+}
+
+// narrow takes in that the branches of kept evidence are one further up than was known.
+func (r *Recorder) narrow(ctx context.Context, k keptFork, common uint64) error {
+	if common <= k.at {
+		return nil
+	}
+	b, err := encodeFork(k.Fork, common)
+	if err != nil {
+		return err
+	}
+	if err := r.cfg.Events.KeepFork(ctx, k.A.Org, b, k.bytes); err != nil {
+		return err
+	}
+	err = r.reweigh(ctx, k.A.Org)
+	r.progress()
+	return err
+}
+
+func (r *Recorder) setParted(d did.DID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.parted[d] = true
+}
+
+// hasParted reports whether evidence is held, settled or not.
+func (r *Recorder) hasParted(d did.DID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.parted[d]
+}
+
+// Forked reports whether evidence is held that an organization signed two heads of its log
+// that exclude each other, and no charter has named the one that stands and is held here.
+func (r *Recorder) Forked(d did.DID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.parted[d] && !r.weighed[d].ended
+}
+
+// Forks returns the evidence held against an organization's log.
+func (r *Recorder) Forks(ctx context.Context, d did.DID) ([]attlog.Fork, error) {
+	list, err := r.keptForks(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	var out []attlog.Fork
+	for _, f := range list {
+		out = append(out, f.Fork)
 	}
 	return out, nil
 }
@@ -189,9 +397,6 @@ func (r *Recorder) Forks(ctx context.Context, d did.DID) ([]attlog.Fork, error) 
 // that cannot be judged yet, or is none, is not.
 func (r *Recorder) TakeFork(ctx context.Context, f attlog.Fork) (bool, error) {
 	d := f.A.Org
-	if r.Forked(d) {
-		return false, nil
-	}
 	defer r.logs.of(d)()
 	held := r.size(ctx, d)
 	k, err := r.Keys(ctx, d)
@@ -207,7 +412,7 @@ func (r *Recorder) TakeFork(ctx context.Context, f attlog.Fork) (bool, error) {
 	if held == 0 || f.By(keys) != nil {
 		return false, nil
 	}
-	return r.keepFork(ctx, f)
+	return r.keepFork(ctx, f, 0)
 }
 
 // recallForks reads at a start whose logs have forked.
@@ -218,7 +423,7 @@ func (r *Recorder) recallForks(ctx context.Context) error {
 			return err
 		}
 		if len(list) > 0 {
-			r.forked[d] = true
+			r.setParted(d)
 		}
 	}
 	return nil

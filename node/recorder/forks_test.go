@@ -3,6 +3,7 @@ package recorder_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -116,6 +117,107 @@ func TestARetiredKeyFramesNobody(t *testing.T) {
 			kept, err := n.events.Evidence(ctx, acme.did)
 			if err != nil || len(kept) == 0 {
 				t.Errorf("the report is not kept: %v", err)
+			}
+		})
+	}
+}
+
+// TestAQuorumIsOfDistinctOrganizations is I-14: whatever stands on a note, and how often, it is
+// vouched for by true cosignatures of as many other active organizations, or by the own one.
+func TestAQuorumIsOfDistinctOrganizations(t *testing.T) {
+	ctx, rng := context.Background(), rand.New(rand.NewPCG(1, 14))
+	acme, beta, stranger := newParty("acme", 0x11), newParty("beta", 0x21), newParty("stranger", 0x71)
+	peers := []*party{newParty("core", 0x31), newParty("dora", 0x41), newParty("eve", 0x51)}
+	old, next := acme.keys[0], seeded(0x15)
+	acme.keys = append(acme.keys, next)
+	f := long(t, acme, 4)
+	f.rotated(t, next, 1, "scheduled", nil)
+	thief := long(t, acme, 3)
+	thief.charter(t, old, 99)
+	for range 60 {
+		quorum := 1 + rng.IntN(3)
+		note, distinct := thief.head(t, old, 4), map[*party]bool{}
+		sign := func(by *party, key seedSigner) {
+			line, err := attlog.Cosign(ctx, key, by.did, note, time.Unix(1_800_000_000+int64(rng.IntN(5)), 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			note = note.With(line)
+		}
+		for range rng.IntN(7) {
+			switch by := peers[rng.IntN(3)]; rng.IntN(6) {
+			case 0:
+				sign(acme, acme.witness) // the origin itself
+			case 1:
+				sign(stranger, stranger.witness)
+			case 2:
+				sign(by, stranger.witness) // its name, another's key
+			default:
+				sign(by, by.witness)
+				distinct[by] = true
+			}
+		}
+		if rng.IntN(10) == 0 {
+			sign(beta, beta.witness)
+			distinct[beta] = true
+		}
+		n := newNode(t, beta, knows(append(peers, acme, beta)...))
+		n.quorum = func() int { return quorum }
+		n.start(t)
+		ingest(t, n, f.pack(t, next, 0, 5, 5))
+		if _, err := n.MergeNote(ctx, acme.did, note.Bytes()); err == nil {
+			t.Fatal("the head is taken")
+		}
+		if want := len(distinct) >= quorum || distinct[beta]; n.Forked(acme.did) != want {
+			t.Fatalf("%d of %d, this one %v: forked %v", len(distinct), quorum, distinct[beta], !want)
+		}
+	}
+}
+
+// TestAHeadHeldBeforeARotationCounts: a retired key's head convicts if it was held here when the
+// key was the newest one, unless a compromise taints its size; to others it is nothing.
+func TestAHeadHeldBeforeARotationCounts(t *testing.T) {
+	ctx := context.Background()
+	for name, c := range map[string]struct {
+		held  bool
+		taint uint64 // of the rotation; 0 is a scheduled one
+		want  bool
+	}{
+		"held before":                       {true, 0, true},
+		"held before, below the taint":      {true, 7, true},
+		"held before, above the taint":      {true, 2, false},
+		"shown after":                       {false, 0, false},
+		"shown after, for a compromise":     {false, 7, false},
+		"shown after, above the compromise": {false, 2, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			acme, beta := newParty("acme", 0x11), newParty("beta", 0x21)
+			old, next := acme.keys[0], seeded(0x15)
+			ring := knows(acme, beta)
+			ours, other := branched(t, acme, 3, 9, 6)
+			acme.keys = append(acme.keys, next)
+			reason, from := "scheduled", (*uint64)(nil)
+			if c.taint > 0 {
+				reason, from = "compromise", &c.taint
+			}
+			ours.rotated(t, next, 1, reason, from)
+			n := listener(t, ring, beta)
+			note := other.head(t, old, 6)
+			if c.held { // the head came with the entries that both branches have
+				ingest(t, n, other.pack(t, old, 0, 3, 6))
+			} else {
+				ingest(t, n, ours.pack(t, old, 0, 3, 3))
+			}
+			ingest(t, n, ours.pack(t, old, 3, 5, 5))
+			ring.learn(acme)
+			ingest(t, n, ours.pack(t, next, 5, 10, 10))
+			if !c.held {
+				if _, err := n.MergeNote(ctx, acme.did, note.Bytes()); err == nil {
+					t.Error("the head is taken")
+				}
+			}
+			if got := n.Forked(acme.did); got != c.want {
+				t.Errorf("forked: %v", got)
 			}
 		})
 	}

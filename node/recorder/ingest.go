@@ -93,8 +93,7 @@ func (r *Recorder) Ingest(ctx context.Context, p attestation.Package) (Result, e
 func (r *Recorder) ingest(ctx context.Context, p attestation.Package, note attlog.Note) (Result, *HeadNews, error) {
 	held := r.size(ctx, p.Did)
 	if note.Head.Size <= held {
-		res, news, err := r.mergeHeld(ctx, note, held)
-		return res, news, err
+		return r.mergeHeld(ctx, note, held, &p)
 	}
 	if p.From > held {
 		return Result{Verdict: Behind, Size: held}, nil, nil
@@ -107,11 +106,17 @@ func (r *Recorder) ingest(ctx context.Context, p attestation.Package, note attlo
 	if res, err = r.fits(ctx, p, note, held); err != nil || res.Verdict != 0 {
 		return res, nil, err
 	}
+	if missed, err := r.misses(p.Did, held, p.Entries[held-p.From:]); err != nil || missed {
+		return Result{Verdict: Behind, Size: held}, nil, err
+	}
 	if p.Did == r.cfg.Org {
 		if s, _ := r.State(); s != Recovering {
 			r.enter(Recovering, fmt.Sprintf("an own head of size %d was shown, the log has %d", note.Head.Size, held))
 			return Result{Verdict: Behind, Size: held}, nil, nil
 		}
+	}
+	if err := r.beside(ctx, note); err != nil {
+		return Result{}, nil, err
 	}
 	return r.take(ctx, note, line, held, claims)
 }
@@ -286,15 +291,13 @@ func rootWith(edge attlog.Range, entries []attestation.Entry, rest attlog.Range)
 // held and shown makes one.
 func (r *Recorder) fork(ctx context.Context, n attlog.Note, s *shown) (Result, error) {
 	note := n.Bytes()
-	if r.Forked(n.Org) { // one proof is enough
-		return Result{Verdict: Forked, Size: r.size(ctx, n.Org)}, &Fork{Org: n.Org, B: note}
-	}
-	if f, ok, err := r.prove(ctx, n, s); err != nil {
+	parted := r.hasParted(n.Org)
+	if fresh, err := r.convict(ctx, n, s); err != nil {
 		return Result{}, err
-	} else if ok {
-		if _, err := r.keepFork(ctx, f); err != nil {
-			return Result{}, err
-		}
+	} else if err := r.disown(ctx, n); err != nil {
+		return Result{}, err
+	} else if parted && !fresh { // what is kept is enough
+		return Result{Verdict: Forked, Size: r.size(ctx, n.Org)}, &Fork{Org: n.Org, B: note}
 	}
 	if err := r.cfg.Events.KeepEvidence(ctx, n.Org, note); err != nil {
 		return Result{}, err
@@ -350,7 +353,7 @@ func (r *Recorder) take(ctx context.Context, n attlog.Note, line attlog.Line, he
 		}
 		at += uint64(len(part))
 	}
-	news, err := r.arrived(ctx, n.Org, at, fresh)
+	news, err := r.arrived(ctx, n.Org, held, fresh)
 	return Result{Verdict: Accepted, Size: at, Fresh: len(fresh)}, news, err
 }
 
@@ -365,12 +368,16 @@ func firstPart(list []claim) []claim {
 	return list
 }
 
-// arrived says what changed by what came.
-func (r *Recorder) arrived(ctx context.Context, d did.DID, size uint64, fresh []claim) (*HeadNews, error) {
-	if err := r.mergeAhead(ctx, d, size); err != nil {
+// arrived says what changed by what came, from an index on.
+func (r *Recorder) arrived(ctx context.Context, d did.DID, from uint64, fresh []claim) (*HeadNews, error) {
+	to := from + uint64(len(fresh))
+	if err := errors.Join(r.mergeAhead(ctx, d, to), r.weighKept(ctx, d, from, to)); err != nil {
+		return nil, err
+	}
+	if err := r.grown(ctx, d); err != nil {
 		return nil, err
 	}
 	note, _, _ := r.cfg.Events.Newest(d)
 	prompt := slices.ContainsFunc(fresh, func(c claim) bool { return attestation.IsPrompt(c.event.Type) })
-	return &HeadNews{Org: d, Size: size, Note: note, Prompt: prompt}, nil
+	return &HeadNews{Org: d, Size: to, Note: note, Prompt: prompt}, nil
 }

@@ -123,7 +123,10 @@ func (j judged) bears() bool {
 		return slices.Contains(historyTypes, j.typ)
 	}
 	opens := j.typ == "log.opened" || j.typ == "key.rotated"
-	return j.verdict == disputed && slices.Contains(historyTypes, j.typ) || opens && j.verdict.Reason == attestation.ReasonRemoved
+	// Which key signed what has to be told of a contested branch too, and past a cutoff. No
+	// agent is issued there; one that is contested and says that an agent is over is believed.
+	hidden := shaded(j.verdict) && (opens || j.verdict.Standing == attestation.Contested && j.typ == "agent.revoked")
+	return j.verdict == disputed && slices.Contains(historyTypes, j.typ) || opens && j.verdict.Reason == attestation.ReasonRemoved || hidden
 }
 
 func (j judged) at(i uint64, body envelope.ID) store.Judgement {

@@ -20,6 +20,7 @@ type judging struct {
 	claims  []claim
 	heads   []did.PublicKey // that the newest known version lists
 	blocked bool            // nothing that follows can be judged yet
+	shade   shading         // what forks and charters make of the verdicts
 	out     store.Settled
 }
 
@@ -32,6 +33,9 @@ func (r *Recorder) judge(ctx context.Context, d did.DID, first uint64, claims []
 	}
 	j := r.judgingOf(ctx, k, first, claims)
 	if j.blocked, err = r.blocked(ctx, d); err != nil {
+		return nil, err
+	}
+	if j.shade, err = r.shading(ctx, d); err != nil {
 		return nil, err
 	}
 	if err := j.findRepeats(ctx); err != nil {
@@ -110,6 +114,7 @@ func (j *judging) take(ctx context.Context, i int) (err error) {
 			return err
 		}
 		j.blocked = v.blocks()
+		v.verdict = j.shade.of(j.index(i), v.verdict)
 	}
 	if v.bears() {
 		if j.keys, err = j.r.apply(ctx, j.keys, j.index(i), v, j, &j.out); err != nil {
@@ -160,7 +165,7 @@ func (j *judging) accepted(ctx context.Context, i uint64, c *claim) judged {
 		return v
 	}
 	verdict := attestation.Verdict{Level: attestation.Authored, Standing: attestation.Valid}
-	for _, t := range k.Taints() {
+	for _, t := range j.r.taintsOf(k) {
 		if i > t.From && i < t.Until && t.Covers(ev.Actor) && i >= j.r.taintFrom(ctx, k.Org(), t) {
 			verdict = disputed
 		}
@@ -200,7 +205,7 @@ func (r *Recorder) apply(ctx context.Context, k history.Keys, i uint64, v judged
 	if err != nil {
 		return k, err
 	}
-	for _, t := range next.Taints()[len(k.Taints()):] {
+	for _, t := range r.taintsOf(next)[len(r.taintsOf(k)):] {
 		more, err := r.tainted(ctx, k, t, with)
 		if err != nil {
 			return k, err

@@ -51,7 +51,7 @@ func (r *Recorder) MergeNote(ctx context.Context, d did.DID, note []byte) (Resul
 	held := r.size(ctx, d)
 	res, news, err := Result{Verdict: Behind, Size: held}, (*HeadNews)(nil), error(nil)
 	if n.Head.Size <= held {
-		res, news, err = r.mergeHeld(ctx, n, held)
+		res, news, err = r.mergeHeld(ctx, n, held, nil)
 	}
 	release()
 	if news != nil {
@@ -61,8 +61,9 @@ func (r *Recorder) MergeNote(ctx context.Context, d did.DID, note []byte) (Resul
 	return res, err
 }
 
-// mergeHeld takes a note of a size that is held.
-func (r *Recorder) mergeHeld(ctx context.Context, n attlog.Note, held uint64) (Result, *HeadNews, error) {
+// mergeHeld takes a note of a size that is held, and of the package that brought it, if one
+// did, what it shows of another branch.
+func (r *Recorder) mergeHeld(ctx context.Context, n attlog.Note, held uint64, p *attestation.Package) (Result, *HeadNews, error) {
 	if n.Head.Size == 0 {
 		return Result{Verdict: Held, Size: held}, nil, nil
 	}
@@ -83,7 +84,11 @@ func (r *Recorder) mergeHeld(ctx context.Context, n attlog.Note, held uint64) (R
 		return Result{}, nil, err
 	}
 	if root != n.Head {
-		res, err := r.fork(ctx, n, nil)
+		s, err := r.shownBy(ctx, n, p)
+		if err != nil {
+			return Result{}, nil, err
+		}
+		res, err := r.fork(ctx, n, s)
 		return res, nil, err
 	}
 	return r.merge(ctx, n, line, held)
@@ -111,7 +116,7 @@ func (r *Recorder) merge(ctx context.Context, n attlog.Note, line attlog.Line, h
 	if err := r.cfg.Events.PutNote(ctx, n.Org, kept, seen); err != nil {
 		return Result{}, nil, err
 	}
-	if err := r.untaint(ctx, n.Org, n.Head.Size); err != nil {
+	if err := errors.Join(r.untaint(ctx, n.Org, n.Head.Size), r.grown(ctx, n.Org)); err != nil {
 		return Result{}, nil, err
 	}
 	return Result{Verdict: Accepted, Size: held}, &HeadNews{Org: n.Org, Size: n.Head.Size, Note: kept}, nil
@@ -124,7 +129,7 @@ func (r *Recorder) mergeAhead(ctx context.Context, d did.DID, held uint64) error
 	if err != nil || n.Head.Size > held {
 		return nil
 	}
-	_, _, err = r.mergeHeld(ctx, n, held)
+	_, _, err = r.mergeHeld(ctx, n, held, nil)
 	var fork *Fork
 	if errors.As(err, &fork) || errors.Is(err, ErrRejected) {
 		return nil // kept as evidence

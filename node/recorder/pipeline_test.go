@@ -97,7 +97,7 @@ func TestOneFalseSignatureOfMany(t *testing.T) {
 			t.Errorf("counted %+v", st)
 		}
 		for _, stage := range []recorder.Stage{recorder.StageJudge, recorder.StageTake} {
-			if got := st.Append[stage]; got.Count != 1 || len(got.Buckets) != len(recorder.Bounds()) {
+			if got := st.Append[stage]; got.Count != 1 || len(got.Buckets) != len(recorder.StageBounds()) {
 				t.Errorf("stage %s took %+v", stage, got)
 			}
 		}

@@ -16,6 +16,9 @@ func (r *Recorder) Recheck(ctx context.Context, d did.DID) error {
 	if err == nil {
 		err = r.rejudge(ctx, d)
 	}
+	if err == nil {
+		err = r.reweigh(ctx, d)
+	}
 	release()
 	r.progress()
 	return err
@@ -52,6 +55,9 @@ func (r *Recorder) rejudgeOnce(ctx context.Context, d did.DID) (bool, error) {
 		}
 		if j.blocks() {
 			break
+		}
+		if j.verdict, err = r.shade(ctx, d, w.Index, j.verdict); err != nil {
+			return false, err
 		}
 		if j.verdict == w.Verdict {
 			continue

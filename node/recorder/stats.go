@@ -41,8 +41,8 @@ const (
 	StageTake     Stage = "take"     // and durable with their verdicts
 )
 
-// Bounds are the upper bounds of Times' buckets in seconds.
-func Bounds() []float64 { return slices.Clone(bounds) }
+// StageBounds are the upper bounds of Times' buckets in seconds.
+func StageBounds() []float64 { return slices.Clone(bounds) }
 
 var bounds = []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 5}
 
@@ -50,7 +50,7 @@ var bounds = []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 5}
 type Times struct {
 	Count   uint64
 	Seconds float64  // in all
-	Buckets []uint64 // how many took at most each of Bounds
+	Buckets []uint64 // how many took at most each of StageBounds
 }
 
 type counts struct {

@@ -36,11 +36,12 @@ func (r *Recorder) taintFrom(ctx context.Context, d did.DID, t history.Taint) ui
 }
 
 // vouches reports whether a stored note, whose lines were verified when it was stored,
-// has the cosignature of this organization or those of a quorum.
+// has the cosignature of this organization or those of a quorum: of distinct organizations
+// that are active, and not of the origin.
 func (r *Recorder) vouches(n attlog.Note) bool {
 	by := map[did.DID]bool{}
 	for _, l := range n.Lines {
-		if w, ok := l.Witness(); ok && w != n.Org {
+		if w, ok := l.Witness(); ok && w != n.Org && (w == r.cfg.Org || r.cfg.Member(w)) {
 			by[w] = true
 		}
 	}
@@ -55,7 +56,7 @@ func (r *Recorder) untaint(ctx context.Context, d did.DID, size uint64) error {
 		return err
 	}
 	var out store.Settled
-	for _, t := range k.Taints() {
+	for _, t := range r.taintsOf(k) {
 		if size <= t.From+1 || size > t.Until {
 			continue
 		}
@@ -71,7 +72,11 @@ func (r *Recorder) untaint(ctx context.Context, d did.DID, size uint64) error {
 			if err != nil {
 				return err
 			}
-			out.Judged = append(out.Judged, store.Judgement{Index: i, Verdict: vouched, Body: body})
+			now, err := r.shade(ctx, d, i, vouched)
+			if err != nil {
+				return err
+			}
+			out.Judged = append(out.Judged, store.Judgement{Index: i, Verdict: now, Body: body})
 		}
 	}
 	for part := range slices.Chunk(out.Judged, store.MaxSettled) {
@@ -101,7 +106,7 @@ func (r *Recorder) namedBody(ctx context.Context, d did.DID, i uint64) (id envel
 
 // doubted reports whether another taint than t covers an index.
 func (r *Recorder) doubted(ctx context.Context, k history.Keys, t history.Taint, i uint64) bool {
-	for _, o := range k.Taints() {
+	for _, o := range r.taintsOf(k) {
 		if o != t && i > o.From && i < o.Until && i >= r.taintFrom(ctx, k.Org(), o) {
 			return true
 		}

@@ -60,6 +60,7 @@ func TestAnAgentsTaintIsItsOwn(t *testing.T) {
 func TestAHeadVouchesForWhatItCovers(t *testing.T) {
 	ctx := context.Background()
 	acme, beta, core, dora := newParty("acme", 0x11), newParty("beta", 0x21), newParty("core", 0x41), newParty("dora", 0x51)
+	gone := newParty("gone", 0x61)
 	old, next := acme.keys[0], seeded(0x15)
 	acme.keys = append(acme.keys, next)
 	f := &forged{p: acme}
@@ -92,13 +93,16 @@ func TestAHeadVouchesForWhatItCovers(t *testing.T) {
 		{"this organization", cosigned(4, old, beta), some},
 		{"a quorum of others", cosigned(4, old, core, dora), some},
 		{"one of a quorum of two", cosigned(4, old, core), doubt},
+		{"one of a quorum of two, and the origin", cosigned(4, old, core, acme), doubt},
+		{"one of a quorum of two, and one that is no member any more", cosigned(4, old, core, gone), doubt},
 		{"all, but for a head that covers the announcement", cosigned(6, next, beta, core, dora), doubt},
 		{"all, for a head below the range", cosigned(2, old, beta, core, dora), doubt},
 		{"all, right up to the announcement", cosigned(5, old, beta, core, dora), "valid valid valid valid valid valid valid"},
 	} {
 		for _, late := range []bool{false, true} {
-			ring := knows(newParty("acme", 0x11), beta, core, dora) // its second version comes later
+			ring := knows(newParty("acme", 0x11), beta, core, dora, gone) // its second version comes later
 			n := newNode(t, beta, ring)
+			n.former = gone.did
 			n.quorum = func() int { return 2 }
 			n.start(t)
 			bring := func() {

@@ -158,31 +158,111 @@ func agrees(root string, size uint64, req attlog.Request) error {
 	return attlog.CheckExtension(attestation.Head{Size: size, Root: id}, req.Note.Head, req.Proof)
 }
 
-// keepAgainst keeps a signed head that does not extend the one cosigned here.
+// keepAgainst keeps a signed head that does not extend the one cosigned here, which is kept
+// too, whether or not anything else of that log is held. Where the two exclude each other it is
+// evidence; a proof that fails is none.
 func (r *Recorder) keepAgainst(ctx context.Context, n attlog.Note) error {
-	err := r.cfg.Events.KeepEvidence(ctx, n.Org, n.Bytes())
-	if errors.Is(err, attestation.ErrNotFound) {
-		return nil // nothing of that log is held to compare it with
+	if err := r.cfg.Events.Begin(ctx, n.Org); err != nil {
+		return err
 	}
-	return err
+	if _, err := r.convict(ctx, n, nil); err != nil {
+		return err
+	}
+	return r.cfg.Events.KeepEvidence(ctx, n.Org, n.Bytes())
 }
 
 // keepCosigned stores a head cosigned here, whole, before the answer leaves.
 func (r *Recorder) keepCosigned(ctx context.Context, n attlog.Note) error {
 	held := r.size(ctx, n.Org)
-	if held == 0 {
-		return nil
-	}
 	if n.Head.Size <= held {
-		_, _, err := r.mergeHeld(ctx, n, held)
+		_, _, err := r.mergeHeld(ctx, n, held, nil)
 		return err
 	}
 	line, ok := signedBy(n, r.headKeys(ctx, n.Org))
 	if !ok {
 		return nil
 	}
+	if err := r.cfg.Events.Begin(ctx, n.Org); err != nil {
+		return err
+	}
 	kept, seen := r.keep(ctx, n, line)
 	return r.cfg.Events.PutNote(ctx, n.Org, kept, seen)
+}
+
+// beside keeps a head of the same size and another root, which a new one would replace, as the
+// evidence that it is. The caller holds logs.
+func (r *Recorder) beside(ctx context.Context, n attlog.Note) error {
+	b, err := r.cfg.Events.Note(ctx, n.Org, n.Head.Size)
+	if errors.Is(err, attestation.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if kept, err := attlog.ParseNote(b); err != nil || kept.Head == n.Head {
+		return nil
+	}
+	if _, err := r.convict(ctx, n, nil); err != nil {
+		return err
+	}
+	return r.cfg.Events.KeepEvidence(ctx, n.Org, b)
+}
+
+// weighKept compares the heads that were kept before the entries of their sizes came with the
+// log that is now held. The caller holds logs.
+func (r *Recorder) weighKept(ctx context.Context, d did.DID, from, to uint64) error {
+	kept, err := r.cfg.Events.Evidence(ctx, d)
+	if err != nil {
+		return err
+	}
+	add := func(b []byte) bool { kept = append(kept, b); return true }
+	if err := r.cfg.Events.Notes(ctx, d, from, to, add); err != nil {
+		return err
+	}
+	l, err := r.cfg.Events.Log(ctx, d)
+	if err != nil {
+		return err
+	}
+	now, _ := l.Head()
+	for _, b := range kept {
+		n, err := attlog.ParseNote(b)
+		if err != nil || n.Head.Size <= from || n.Head.Size > to || n.Head == now {
+			continue
+		}
+		is, err := r.agrees(ctx, d, n.Head)
+		if err != nil {
+			return err
+		}
+		if is {
+			continue
+		}
+		if _, err := r.convict(ctx, n, nil); err != nil {
+			return err
+		}
+		if err := r.disown(ctx, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// disown takes a head that contradicts the held log from among its notes, if it was kept there
+// before the entries came, and keeps it as evidence.
+func (r *Recorder) disown(ctx context.Context, n attlog.Note) error {
+	b, err := r.cfg.Events.Note(ctx, n.Org, n.Head.Size)
+	if errors.Is(err, attestation.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if kept, err := attlog.ParseNote(b); err != nil || kept.Head != n.Head || n.Head.Size > r.size(ctx, n.Org) {
+		return nil
+	}
+	if err := r.cfg.Events.KeepEvidence(ctx, n.Org, b); err != nil {
+		return err
+	}
+	return r.cfg.Events.DropNote(ctx, n.Org, n.Head.Size)
 }
 
 // request builds the tlog-witness request for the newest own head, for a witness that

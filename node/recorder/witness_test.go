@@ -16,6 +16,7 @@ import (
 	"trustnode/did"
 	"trustnode/did/pins"
 	"trustnode/node/recorder"
+	"trustnode/node/store"
 )
 
 // wire carries requests of one node to others in this process.
@@ -335,4 +336,108 @@ func TestNotesThatAreNotMerged(t *testing.T) {
 		t.Errorf("a head of size 4 covers index 4: %v", got)
 	}
 	var _ attestation.Seen
+}
+
+// TestAWitnessKeepsWhatItSaw: one that holds nothing of a log keeps the head it cosigned, whole,
+// before it answers, and the head that contradicts it; two of one size are proof at once, two
+// of different sizes once the log comes, whichever of its branches that is.
+func TestAWitnessKeepsWhatItSaw(t *testing.T) {
+	ctx := context.Background()
+	acme, beta, core := newParty("acme", 0x11), newParty("beta", 0x21), newParty("core", 0x41)
+	k := acme.keys[0]
+	ours, other := branched(t, acme, 4, 9, 9)
+	request := func(f *forged, old, size int) []byte {
+		proof, err := attlog.Extend(uint64(old), uint64(size), list(f.leaves(size)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return attlog.Request{Old: uint64(old), Proof: proof, Note: f.head(t, k, size)}.Bytes()
+	}
+	for _, c := range []struct {
+		name             string
+		first, then      int
+		branch           *forged // which comes later
+		atOnce, inTheEnd bool
+	}{
+		{"one size", 6, 6, nil, true, true},
+		{"a larger one", 6, 8, ours, false, true},
+		{"a larger one, whose branch comes", 6, 8, other, false, true},
+		{"what only follows", 6, 0, ours, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := listener(t, knows(acme, beta, core), beta)
+			status, line, err := n.WitnessAnswer(ctx, acme.did, request(ours, 0, c.first))
+			if err != nil || status != attlog.StatusCosigned {
+				t.Fatalf("%d, %v", status, err)
+			}
+			n.start(t)
+			note, err := n.events.Note(ctx, acme.did, uint64(c.first))
+			if err != nil || !strings.Contains(string(note), string(line)) {
+				t.Fatalf("the cosigned head is not kept: %v", err)
+			}
+			if c.then > 0 {
+				status, _, err := n.WitnessAnswer(ctx, acme.did, request(other, c.first, c.then))
+				if err != nil || status != attlog.StatusConflict && status != attlog.StatusProof {
+					t.Fatalf("%d, %v", status, err)
+				}
+				if kept, err := n.events.Evidence(ctx, acme.did); err != nil || len(kept) != 1 || string(kept[0]) != string(other.head(t, k, c.then).Bytes()) {
+					t.Errorf("%d heads are kept beside it, %v", len(kept), err)
+				}
+			}
+			if n.Forked(acme.did) != c.atOnce {
+				t.Errorf("forked at once: %v", n.Forked(acme.did))
+			}
+			n.start(t)
+			if c.branch != nil {
+				for _, to := range []int{5, 9} {
+					ingest(t, n, c.branch.pack(t, k, to-5+(to-5)/4, to, 9))
+				}
+			}
+			if b, err := n.events.Note(ctx, acme.did, 6); c.branch == other && err == nil {
+				t.Errorf("a head of the other branch is a note of the log: %q", b)
+			}
+			if _, err := store.InspectAudit(ctx, n.audit, store.Inspection{Found: func(f store.Fault) { t.Errorf("fsck: %s", f) }}); err != nil {
+				t.Error(err)
+			}
+			if n.Forked(acme.did) != c.inTheEnd {
+				t.Errorf("forked in the end: %v", n.Forked(acme.did))
+			}
+			proofs, err := n.Forks(ctx, acme.did)
+			if err != nil || len(proofs) > 0 != c.inTheEnd {
+				t.Errorf("%d proofs, %v", len(proofs), err)
+			}
+		})
+	}
+}
+
+// TestTwoHeadsOfOneSizeMeetInALog: a head that was cosigned before anything of the log came is
+// not lost when the log comes with another one of its size.
+func TestTwoHeadsOfOneSizeMeetInALog(t *testing.T) {
+	ctx := context.Background()
+	acme, beta := newParty("acme", 0x11), newParty("beta", 0x21)
+	k := acme.keys[0]
+	ours, other := branched(t, acme, 4, 9, 9)
+	for _, held := range []int{0, 3, 6} {
+		n := listener(t, knows(acme, beta), beta)
+		if held > 0 {
+			ingest(t, n, ours.pack(t, k, 0, min(held, 4), min(held, 4)))
+		}
+		status, _, err := n.WitnessAnswer(ctx, acme.did, attlog.Request{Note: ours.head(t, k, 8)}.Bytes())
+		if err != nil || status != attlog.StatusCosigned {
+			t.Fatalf("%d, %v", status, err)
+		}
+		for _, to := range []int{min(max(held, 4), 6), 8} {
+			_, _ = n.Ingest(ctx, other.pack(t, k, len(n.entries(t, acme.did)), to, 8))
+		}
+		if got := len(n.entries(t, acme.did)); got != 8 {
+			t.Fatalf("%d held first: %d entries", held, got)
+		}
+		proofs, err := n.Forks(ctx, acme.did)
+		if err != nil || len(proofs) != 1 || !n.Forked(acme.did) {
+			t.Errorf("%d held first: %d proofs, %v", held, len(proofs), err)
+		}
+		if kept, err := n.events.Evidence(ctx, acme.did); err != nil || len(kept) == 0 {
+			t.Errorf("%d held first: the head is lost, %v", held, err)
+		}
+	}
 }

@@ -138,6 +138,8 @@ func (w *world) Witness(_ context.Context, d did.DID) []did.PublicKey {
 type node struct {
 	quorum func() int
 	signs  func(seedSigner) envelope.Signer // nil: each key by itself
+	bounds func(did.DID) recorder.Bounds
+	former did.DID // an organization whose keys are known and that is no active member
 	*recorder.Recorder
 	p      *party
 	ring   *world
@@ -184,7 +186,7 @@ func (n *node) start(t testing.TB) {
 		t.Fatal(err)
 	}
 	n.Recorder, err = recorder.New(ctx, recorder.Config{
-		Quorum: n.quorum, Org: n.p.did, State: n.state, Audit: n.audit, Events: n.events, Pins: n.pins, Ring: n.ring,
+		Quorum: n.quorum, Bounds: n.bounds, Org: n.p.did, State: n.state, Audit: n.audit, Events: n.events, Pins: n.pins, Ring: n.ring,
 		Signer: func(context.Context) (envelope.Signer, string, error) {
 			if n.signs != nil {
 				return n.signs(n.p.current()), n.p.current().kid(), nil
@@ -200,7 +202,7 @@ func (n *node) start(t testing.TB) {
 			return nil, errors.New("no such key")
 		},
 		WitnessSigner: func(context.Context) (envelope.Signer, error) { return n.p.witness, nil },
-		Member:        func(d did.DID) bool { return len(n.ring.Witness(ctx, d)) > 0 },
+		Member:        func(d did.DID) bool { return d != n.former && len(n.ring.Witness(ctx, d)) > 0 },
 		OnHead:        func(h recorder.HeadNews) { n.news.add(h) },
 		Now:           time.Now,
 		Log:           slog.New(slog.DiscardHandler),

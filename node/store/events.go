@@ -90,6 +90,9 @@ func openEvents(ctx context.Context, db DB) (*Events, error) {
 		})
 		return errors.Join(err, bad)
 	})
+	if err == nil {
+		err = e.finishCuts(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -33,6 +33,8 @@ import (
 //	er/<o><index 8>        event whose origin erased its body: when that is due here 8, 0 once it is done
 //	ec/<o>                 index 8 below which the log.erased of a log are noted
 //	gb/<id 32>             a body that is erased: it is never taken again
+//	br/<o><index 8>        entry of another branch of this log
+//	cu/<o>                 size 8 to which a cut of this log is under way
 //	row/<n 8>              audit row; of one that is erased or past its age, its hashes alone
 //	ri/<id 16>             number 8 of a row
 //	rp/<hash 16><n 8>      rows by key
@@ -63,6 +65,8 @@ const (
 	keyErased    = "er/"
 	keyErasedTo  = "ec/"
 	keyGoneBody  = "gb/"
+	keyBranch    = "br/"
+	keyCut       = "cu/"
 	keyRow       = "row/"
 	keyRowID     = "ri/"
 	keyRowKey    = "rp/"

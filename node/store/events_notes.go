@@ -252,6 +252,15 @@ func (e *Events) Witnessed(d did.DID, index uint64) []attestation.Seen {
 	return out
 }
 
+// Begin makes the empty log of an organization of which nothing is held, so that its heads can
+// be kept before its entries come.
+func (e *Events) Begin(ctx context.Context, d did.DID) error {
+	if _, ok := e.state(d); ok {
+		return nil
+	}
+	return e.Append(ctx, attestation.Batch{Org: d})
+}
+
 // KeepEvidence keeps a note that contradicts the held log, for ever, up to maxEvidence of them.
 func (e *Events) KeepEvidence(ctx context.Context, d did.DID, note []byte) error {
 	e.write.Lock()
@@ -272,16 +281,28 @@ func (e *Events) KeepEvidence(ctx context.Context, d did.DID, note []byte) error
 // disk.
 const maxEvidence = 32
 
-// KeepFork keeps a proof that the log of d has forked, for ever.
-func (e *Events) KeepFork(ctx context.Context, d did.DID, proof []byte) error {
+// KeepFork keeps a proof that the log of d has forked, in place of another if instead is not
+// nil.
+func (e *Events) KeepFork(ctx context.Context, d did.DID, proof, instead []byte) error {
 	e.write.Lock()
 	defer e.write.Unlock()
 	s, ok := e.state(d)
 	if !ok {
 		return attestation.ErrNotFound
 	}
+	return e.db.Update(ctx, func(tx Tx) error {
+		if instead != nil {
+			if err := tx.Delete(forkKey(s.num, instead)); err != nil {
+				return err
+			}
+		}
+		return tx.Set(forkKey(s.num, proof), proof)
+	})
+}
+
+func forkKey(o uint32, proof []byte) []byte {
 	sum := envelope.IDOf(proof).Sum()
-	return e.db.Update(ctx, func(tx Tx) error { return tx.Set(append(logKey(keyFork, s.num), sum[:8]...), proof) })
+	return append(logKey(keyFork, o), sum[:8]...)
 }
 
 // Forks returns the proofs kept that the log of d has forked.

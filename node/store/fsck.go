@@ -256,7 +256,7 @@ func (c *inspector) strays() error {
 		}
 	}
 	// Prefixes with many rows: one seek past each log that is known.
-	for _, prefix := range []string{keyEntry, keyTile, keyNote, keySeen, keyStanding, keyWanted, keyEvidence, keyFork, keyTimes, keyLate, keyErased, keyErasedTo} {
+	for _, prefix := range []string{keyEntry, keyTile, keyNote, keySeen, keyStanding, keyWanted, keyEvidence, keyFork, keyTimes, keyLate, keyErased, keyErasedTo, keyBranch, keyCut} {
 		if err := c.strayUnder(prefix); err != nil {
 			return err
 		}

@@ -1,0 +1,133 @@
+package recorder
+
+import (
+	"bytes"
+	"context"
+
+	"trustnode/attestation"
+	attlog "trustnode/attestation/log"
+	"trustnode/did"
+)
+
+// keepBranch keeps what was shown of another branch above common, the size that it shares
+// with the log that is held: one branch of each log, as long as it is shown without a hole.
+// Kept evidence that is about it then says exactly where it parts. The caller holds logs.
+func (r *Recorder) keepBranch(ctx context.Context, d did.DID, common uint64, s *shown) error {
+	if s == nil {
+		return nil
+	}
+	from := s.left.End()
+	list := s.entries[min(common-from, uint64(len(s.entries))):]
+	at := common
+	have, err := r.cfg.Events.Branch(ctx, d)
+	if err != nil {
+		return err
+	}
+	if have.To != 0 {
+		if list, err = r.goesOn(ctx, d, common, list); err != nil {
+			return err
+		}
+		at = have.To
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	if err := r.cfg.Events.KeepBranch(ctx, d, at, list); err != nil {
+		return err
+	}
+	return r.relink(ctx, d)
+}
+
+// goesOn is what a branch that was shown from an index on adds to the one that is kept; nil
+// if it is another one, or leaves a hole.
+func (r *Recorder) goesOn(ctx context.Context, d did.DID, at uint64, list []attestation.Entry) ([]attestation.Entry, error) {
+	same, next := true, at
+	err := r.cfg.Events.BranchEntries(ctx, d, func(i uint64, en attestation.Entry) error {
+		same = same && i >= at && (i-at >= uint64(len(list)) || bytes.Equal(list[i-at], en))
+		next = i + 1
+		return nil
+	})
+	if err != nil || !same || next-at >= uint64(len(list)) {
+		return nil, err
+	}
+	return list[next-at:], nil
+}
+
+// relink says of kept evidence what the branch that is kept shows of it.
+func (r *Recorder) relink(ctx context.Context, d did.DID) error {
+	list, err := r.keptForks(ctx, d)
+	if err != nil {
+		return err
+	}
+	for _, k := range list {
+		common, err := r.linked(ctx, k.Fork)
+		if err != nil {
+			return err
+		}
+		if err := r.narrow(ctx, k, common); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// linked is where the branch that is kept parts from the held log, if every head of the
+// evidence lies on one of the two; 0 if one does not, or is larger than what is kept.
+func (r *Recorder) linked(ctx context.Context, f attlog.Fork) (uint64, error) {
+	d := f.A.Org
+	have, err := r.cfg.Events.Branch(ctx, d)
+	if err != nil || have.To == 0 {
+		return 0, err
+	}
+	open, err := r.foreign(ctx, f)
+	if err != nil {
+		return 0, err
+	}
+	for _, h := range open {
+		if h.Size <= have.From || h.Size > have.To {
+			return 0, nil
+		}
+	}
+	tree, err := r.rangeTo(ctx, d, have.From)
+	if err != nil {
+		return 0, err
+	}
+	found := 0
+	err = r.cfg.Events.BranchEntries(ctx, d, func(i uint64, en attestation.Entry) error {
+		if err := tree.Append(en.Hash()); err != nil {
+			return err
+		}
+		for _, h := range open {
+			if h.Size != i+1 {
+				continue
+			}
+			if root, err := tree.Root(); err == nil && root == h.Root {
+				found++
+			}
+		}
+		return nil
+	})
+	if err != nil || len(open) == 0 || found < len(open) {
+		return 0, err
+	}
+	return have.From, nil
+}
+
+// foreign are the heads of evidence that are not heads of the held log.
+func (r *Recorder) foreign(ctx context.Context, f attlog.Fork) ([]attestation.Head, error) {
+	var out []attestation.Head
+	held := r.size(ctx, f.A.Org)
+	for _, n := range []attlog.Note{f.A, f.B} {
+		if n.Head.Size <= held {
+			is, err := r.agrees(ctx, f.A.Org, n.Head)
+			if err != nil {
+				return nil, err
+			}
+			if is {
+				continue
+			}
+		}
+		out = append(out, n.Head)
+	}
+	return out, nil
+}

@@ -1,0 +1,115 @@
+package recorder_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"trustnode/attestation"
+	"trustnode/node/recorder"
+)
+
+// TestTheBranchThatStandsIsFetched: who holds the branch that a charter does not name keeps
+// what both share, takes the other from peers as soon as one shows it, and judges it as who
+// held it from the start; what was held is kept. Nobody brings the lost branch back for good.
+func TestTheBranchThatStandsIsFetched(t *testing.T) {
+	acme, beta := newParty("acme", 0x11), newParty("beta", 0x21)
+	ours, other := branched(t, acme, 5, 10, 14)
+	k, ctx := acme.keys[0], context.Background()
+	for name, size := range map[string]int{"cut inside of what is held": 7, "cut above it": 12, "cut at the head that is shown": 14} {
+		for _, forked := range []bool{true, false} {
+			var now charterOf
+			n := newNode(t, beta, knows(acme, beta))
+			n.bounds = now.bounds
+			n.start(t)
+			ingest(t, n, ours.pack(t, k, 0, 10, 10))
+			if forked {
+				asked := 0
+				if res, _ := n.Part(ctx, acme.did, other.head(t, k, 14).Bytes(), other.ranges(t, 14, &asked)); res.Verdict != recorder.Forked {
+					t.Fatal(res.Verdict)
+				}
+			}
+			before := n.counting(t, acme.did)
+			now.Store(cutAt(other, size))
+			if err := n.Rebound(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if got := n.counting(t, acme.did); len(got) > len(before) || size < 10 && len(got) > 5 {
+				t.Errorf("%s, forked %v: the lost branch counts at %v", name, forked, got)
+			}
+			asked := 0
+			show := func() {
+				t.Helper()
+				if res, _ := n.Part(ctx, acme.did, other.head(t, k, 14).Bytes(), other.ranges(t, 14, &asked)); res.Verdict != recorder.Forked {
+					t.Fatalf("%s: %s", name, res.Verdict)
+				}
+				if got := n.entries(t, acme.did); len(got) != 5 {
+					t.Fatalf("%s: %d entries are left", name, len(got))
+				}
+			}
+			show()
+			n.start(t)
+			var lost []attestation.Entry
+			if err := n.events.BranchEntries(ctx, acme.did, func(_ uint64, en attestation.Entry) error { lost = append(lost, en); return nil }); err != nil || len(lost) != 5 || !slices.Equal(lost[0], ours.entries[5]) {
+				t.Errorf("%s: %d entries of the lost branch are kept, %v", name, len(lost), err)
+			}
+			if res, err := n.Ingest(ctx, ours.pack(t, k, 5, 10, 10)); err != nil || size <= 10 && res.Verdict != recorder.Behind {
+				t.Errorf("%s: the lost branch again: %s, %v", name, res.Verdict, err)
+			}
+			if len(n.entries(t, acme.did)) > 5 { // nothing told yet that it is the lost one
+				show()
+			}
+			ingest(t, n, other.pack(t, k, 5, 9, 14))
+			ingest(t, n, other.pack(t, k, 9, 14, 14))
+			want := map[int]string{7: "7 valid, 7 void:cutoff", 12: "12 valid, 2 void:cutoff", 14: "14 valid"}[size]
+			for range 2 {
+				if got := runs(n.standings(t, acme.did)); got != want || n.Forked(acme.did) {
+					t.Errorf("%s, forked %v: %s, want %s; forked still: %v", name, forked, got, want, n.Forked(acme.did))
+				}
+				n.start(t)
+				if err := n.Recheck(ctx, acme.did); err != nil {
+					t.Fatal(err)
+				}
+			}
+			asked = 0
+			if res, _ := n.Part(ctx, acme.did, ours.head(t, k, 10).Bytes(), ours.ranges(t, 10, &asked)); res.Verdict != recorder.Forked || len(n.entries(t, acme.did)) != 14 {
+				t.Errorf("%s: the lost branch, shown again: %s, %d entries", name, res.Verdict, len(n.entries(t, acme.did)))
+			}
+		}
+	}
+}
+
+// TestTheOwnLogIsNotGivenUp: a node whose own branch a charter does not name keeps what it
+// signed; what both share stands.
+func TestTheOwnLogIsNotGivenUp(t *testing.T) {
+	acme := newParty("acme", 0x11)
+	k, ctx := acme.keys[0], context.Background()
+	var now charterOf
+	n := newNode(t, acme, knows(acme))
+	n.bounds = now.bounds
+	n.start(t)
+	n.run(t)
+	for i := range 5 {
+		n.event(t, plain(i))
+	}
+	flush(t, n)
+	own := n.entries(t, acme.did)
+	other := &forged{p: acme, entries: slices.Clone(own[:4])}
+	for i := range 6 {
+		other.charter(t, k, 100+i)
+	}
+	now.Store(cutAt(other, 6))
+	if err := n.Rebound(ctx); err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	if res, _ := n.Part(ctx, acme.did, other.head(t, k, 10).Bytes(), other.ranges(t, 10, &asked)); res.Verdict != recorder.Forked {
+		t.Error(res.Verdict)
+	}
+	if got := n.entries(t, acme.did); len(got) != len(own) {
+		t.Errorf("%d of %d own entries are left", len(got), len(own))
+	}
+	if got := runs(n.standings(t, acme.did)); got != "4 valid, 2 void:cutoff" {
+		t.Error(got)
+	}
+}
