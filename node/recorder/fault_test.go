@@ -238,6 +238,7 @@ func TestAWrongSignatureLeavesNothing(t *testing.T) {
 				n.run(t)
 				n.event(t, plain(0))
 				flush(t, n)
+				synctest.Wait() // the head is told after it can be waited for
 				told := len(n.news.told())
 				armed.Store(true)
 				id := n.event(t, barrier(1))
