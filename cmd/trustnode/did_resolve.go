@@ -122,7 +122,7 @@ func resolveFile(c *cli.Context, s *streams, text string, d did.DID) error {
 	var m did.Material
 	var err error
 	if m.Log, err = s.read(c.String("log")); err != nil {
-		return err
+		return fault.From(err).WithHint("--log takes the did.jsonl of a did:webvh, with its did-witness.json beside it, the did.json of a did:web, or the long form of a did:peer:4")
 	}
 	if d.Method() == didpeer.Method {
 		m.Log = bytes.TrimSpace(m.Log)

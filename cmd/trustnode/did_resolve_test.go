@@ -199,7 +199,7 @@ func TestResolveWithoutANode(t *testing.T) {
 		{"the log of another DID, without its witness file", []string{"--log", alone, "did:webvh:QmZpf94jgzaQb3NjqTV4HTs67znwRkgeJ3x1yRnHPaeyyP:acme.example"}, exitUnverified, "", "the log is of " + d, false},
 		{"a did.json (B-6)", []string{"--log", doc, web.String()}, exitDone, "https://domain:1100/api/v1/did.json", "", false},
 		{"a did.json of another DID (B-5)", []string{"--log", doc, "did:web:trusted.example:redirector"}, exitUnverified, "", "invalid DID document", false},
-		{"a file that is not there", []string{"--log", filepath.Join(dir, "none"), d}, exitFailed, "", "none", true},
+		{"a file that is not there", []string{"--log", filepath.Join(dir, "none"), d}, exitFailed, "", "no such file or directory\nhint: --log takes the did.jsonl", true},
 		{"what nobody has", []string{"--offline", d}, exitFailed, "", "did resolve --log did.jsonl " + d, false},
 		{"a did:web that nobody has", []string{"--offline", web.String()}, exitFailed, "", "did resolve --log did.json " + web.String(), false},
 		{"no DID", []string{"nonsense"}, exitUsage, "", "invalid DID", false},

@@ -158,11 +158,14 @@ func printStatus(w writer, st httpapi.Status) {
 		if p.Linked {
 			link = "linked"
 		}
+		if p.State != "" { // the link says nothing of whether what it signs counts
+			link = p.State
+		}
 		heard := "no beacon yet"
 		if p.Heard != "" {
 			heard = "beacon " + p.Heard
 		}
-		fmt.Fprintf(w, "peer        %-20s %-8s log %d  %s\n", p.Name, link, p.Held, heard)
+		fmt.Fprintf(w, "peer        %-20s %-11s log %d  %s\n", p.Name, link, p.Held, heard)
 	}
 	fmt.Fprintf(w, "http        %s\n", st.HTTP)
 	for _, a := range st.P2P {

@@ -93,6 +93,9 @@ func (s *server) statusNow(ctx context.Context) (Status, error) {
 	}
 	for _, p := range m.Peers {
 		peer := Peer{Org: p.Org.String(), Name: p.Name, Linked: info.Linked[p.Org], Held: p.Held}
+		if v, err := s.Node.Ring.Head(ctx, p.Org); err == nil && v.State != did.Held {
+			peer.State = v.State.String()
+		}
 		if !p.HeardAt.IsZero() {
 			peer.Heard = p.HeardAt.String()
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"trustnode/did/keyring"
 	"trustnode/node/fault"
 )
 
@@ -32,6 +33,10 @@ func (s *server) refuse(err error) error {
 		return nil
 	}
 	p := &problem{fault.ProblemOf(err)}
+	var below *keyring.Below
+	if errors.As(err, &below) && s.Info != nil && len(s.Info().P2P) > 0 {
+		p.Hint = "this node fetches it from peers, as soon as one is in reach; or restore a newer backup"
+	}
 	if p.Code == fault.Internal {
 		s.log.Error("request failed", "err", err)
 	}

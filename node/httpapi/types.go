@@ -42,6 +42,7 @@ type Peer struct {
 	Org    string `json:"org"`
 	Name   string `json:"name"`
 	Linked bool   `json:"linked"`
+	State  string `json:"state,omitempty" doc:"of its DID, where that is frozen or deactivated: nothing new of it is accepted"`
 	Held   uint64 `json:"held" doc:"entries of its log held here"`
 	Heard  string `json:"heard,omitempty" doc:"when its newest beacon came"`
 }

@@ -1,14 +1,16 @@
 package member
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"trustnode/did"
+	"trustnode/did/didwebvh"
 	"trustnode/did/envelope"
+	"trustnode/did/keyring"
 	"trustnode/did/pins"
 	"trustnode/federation/bundle"
 	"trustnode/federation/charter"
@@ -253,14 +255,25 @@ func (m *Member) noteSibling(ctx context.Context, f charter.File, err error) err
 	return refusal(err)
 }
 
+// logWords says how far the DID log in a file goes, and the one that is held here where that goes on.
+func logWords(last bundle.DIDLog, held keyring.Version) string {
+	all := bytes.Split(bytes.TrimSuffix(last.Log, []byte("\n")), []byte("\n"))
+	end := didwebvh.VersionID(all[len(all)-1])
+	if end == "" || end == held.ID { // a did:web has no entries
+		return fmt.Sprintf("DID log of %s verifies up to %s", place(last.DID), held.ID)
+	}
+	return fmt.Sprintf("DID log of %s verifies up to %s, the one held here goes on to %s", place(last.DID), end, held.ID)
+}
+
 // walked says line by line what was checked.
 func (m *Member) walked(ctx context.Context, f charter.File, chain charter.Chain, list []bound, skipped []string, why string, at time.Time) []string {
 	var lines []string
-	named := map[did.DID]bool{}
-	for _, l := range f.Logs {
-		if v, err := m.n.Ring.Head(ctx, l.DID); err == nil && !named[l.DID] {
-			named[l.DID] = true
-			lines = append(lines, fmt.Sprintf("DID log of %s verifies up to %s", place(l.DID), v.ID))
+	for i, l := range f.Logs {
+		if i+1 < len(f.Logs) && f.Logs[i+1].DID == l.DID {
+			continue // the last part of each says how far the file goes
+		}
+		if v, err := m.n.Ring.Head(ctx, l.DID); err == nil {
+			lines = append(lines, logWords(l, v))
 		}
 	}
 	for seq := uint64(0); seq <= chain.Head().Seq; seq++ {

@@ -189,7 +189,21 @@ func answered(org did.DID, key did.PublicKey, version string, e Endorsement) sai
 	case e.Status == http.StatusConflict:
 		return said{why: fmt.Sprintf("%s has witnessed another entry of that number: %.80q", place(org), e.Body)}
 	}
+	if words, ok := refusals[string(e.Body)]; ok {
+		return said{why: place(org) + " " + words}
+	}
 	return said{why: fmt.Sprintf("%s refuses: %.80q", place(org), e.Body)}
+}
+
+// refusals says to people what the reasons of WitnessEntry mean.
+var refusals = map[string]string{
+	"restored":    "was put back from a copy and leaves this entry to another witness; its operator may sign it by hand",
+	"not_listed":  "has another witness key by now",
+	"frozen":      "holds two branches of this log",
+	"deactivated": "holds this DID as ended",
+	"held":        "holds the entry already",
+	"recovering":  "is recovering and signs nothing yet",
+	"invalid":     "refuses: the entry does not verify there",
 }
 
 // waiting is the refusal of an entry that lacks witnesses.

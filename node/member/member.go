@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -135,7 +136,7 @@ func New(ctx context.Context, n *self.Node, cfg Config) (*Member, error) {
 		n.Rec.Pause(pauseStart)
 	}
 	if behind := self.Behind(ctx, n.Ring, n.Org); behind != nil {
-		n.Rec.Pause(fault.From(behind).Detail)
+		n.Rec.Pause(strings.TrimPrefix(fault.From(behind).Detail, "recovering: ")) // it is said of a log that is recovering
 		return m, nil
 	}
 	if err := m.finishEntry(ctx); err != nil {

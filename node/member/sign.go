@@ -166,8 +166,12 @@ func (m *Member) notNow(state federation.State, reasons []federation.Reason, wha
 		code = fault.Forked
 	}
 	d := fault.New(code, state.String(), "%s in the state %s", what, state)
-	if words := m.Words(reasons); len(words) > 0 {
-		d = d.WithHint("%s", words[0])
+	words := m.Words(reasons)
+	switch {
+	case len(words) > 0 && state == federation.Recovering:
+		return d.WithHint("%s; that needs a running node, trustnode run; trustnode status --wait fresh waits for it", words[0])
+	case len(words) > 0:
+		return d.WithHint("%s", words[0])
 	}
 	return d
 }

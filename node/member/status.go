@@ -114,8 +114,7 @@ func (m *Member) recoveringWord(c federation.Cause) string {
 		return "a peer holds a number of ours above what is here; nothing is signed until that is synced back"
 	}
 	if behind := self.Behind(context.Background(), m.n.Ring, m.n.Org); behind != nil {
-		d := fault.From(behind)
-		return d.Detail + ": " + d.Hint
+		return fault.From(behind).Detail + ": peers bring the rest while the node runs; or restore a newer backup"
 	}
 	return "the data are older than what this node has signed: peers bring the missing part, or restore a newer backup"
 }

@@ -8,6 +8,7 @@ package self
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -79,7 +80,9 @@ func Behind(ctx context.Context, ring *keyring.Ring, org did.DID) error {
 	if _, err := ring.Head(ctx, org); !errors.As(err, &b) {
 		return nil
 	}
-	return fault.New(fault.Refused, b.FaultReason(), "recovering: state has entry %d of our DID, pins name %d; signing is off", b.Held, b.Number).WithHint("%s", b.FaultHint())
+	d := fault.Wrap(fault.Refused, b.FaultReason(), b).WithHint("%s", b.FaultHint())
+	d.Detail = fmt.Sprintf("recovering: state has entry %d of our DID, pins name %d; signing is off", b.Held, b.Number)
+	return d
 }
 
 // Signers hands out signers by whom they speak for. It is safe for concurrent use.
