@@ -807,6 +807,9 @@ func TestRotationRefusals(t *testing.T) {
 	wrong := func(context.Context) (UpdateKeys, error) { return stick{Store: acme.keys}, nil }
 	_, err := acme.Rotate(ctx, RotateInput{Authority: Authority{Update: wrong}, Reason: "scheduled"})
 	refusedAs(t, err, fault.Refused, "update_key")
+	if d := fault.From(err); !strings.HasSuffix(d.Detail, " matches nextKeyHashes of entry 1") || !strings.HasPrefix(d.Detail, "no update key in ") || !strings.Contains(d.Hint, "use the recovery key: trustnode did rotate --recovery --reason lost --update-keys NEWDIR") {
+		t.Errorf("%s, hint: %s", d.Detail, d.Hint)
+	}
 	if _, err = acme.Rotate(ctx, RotateInput{Authority: Authority{Update: open}, Reason: "boredom"}); fault.Of(err) != fault.Invalid {
 		t.Errorf("reason: %v", err)
 	}
