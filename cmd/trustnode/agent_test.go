@@ -60,7 +60,7 @@ func TestAgentVerbs(t *testing.T) {
 		t.Errorf("added again: %+v", again)
 	}
 	saysAll(t, mustCall(t, exitFailed, "agent", "add", "research", "--can", "lend", "--data", dir), "agent research exists", "hint: ")
-	saysAll(t, mustCall(t, exitFailed, "agent", "add", "x", "--can", "approve", "--data", dir), "only a person may approve", "hint: an agent can: ")
+	saysAll(t, mustCall(t, exitUsage, "agent", "add", "x", "--can", "approve", "--data", dir), "only a person may approve", "hint: an agent can: ")
 	saysAll(t, mustCall(t, exitFailed, "agent", "show", "ghost", "--data", dir), "ghost", "hint: ")
 	for _, args := range []string{"agent token", "agent token a", "agent token a --revoke tn1_AAAAAAAA", "agent show", "agent revoke", "agent add", "agent add a --name b", "agent add a --draft f", "agent add a --for d --draft f --request f", "agent request", "agent request a b --key-dir d"} {
 		if a := call(append(strings.Fields(args), "--data", dir)...); a.code != exitUsage || !strings.Contains(a.err, "hint: ") {

@@ -149,6 +149,9 @@ func TestWhatDecidesIsNamed(t *testing.T) {
 		if r.Outcome != c.outcome {
 			t.Errorf("%s: %s, want %s\n%s", c.name, r.Outcome, c.outcome, text(r))
 		}
+		if c.name == "an event by a retired key" && r.Hint != "" {
+			t.Errorf("%s: nothing helps, and the hint is %q", c.name, r.Hint)
+		}
 		for _, want := range c.want {
 			if !strings.Contains(text(r), want) {
 				t.Errorf("%s: want %q in\n%s", c.name, want, text(r))
