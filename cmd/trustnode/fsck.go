@@ -19,12 +19,20 @@ logs and the charters. Nothing is changed but what every start changes.
 
 --rebuild makes the indexes anew from entries and rows first; what is signed stays as it is.
 
+--repair asks the node that runs on DIR to make entries and trees of all logs what their signed roots
+say: damaged entries come from peers and count only by their hash. A node whose own log is damaged
+does so by itself, and goes on without a restart. Rows, bodies and the state are on no peer.
+
 Exit code 0: all is as it was written. 4: each line says what is not, as log/index: what.`
 
 func fsckCommand(s *streams) *cli.Command {
 	return &cli.Command{Name: "fsck", Usage: "verify everything in a data directory no node runs on", Description: fsckHelp,
-		Flags: []cli.Flag{&cli.BoolFlag{Name: "rebuild", Usage: "make the derived indexes anew from the entries"}},
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "rebuild", Usage: "make the derived indexes anew from the entries"},
+			&cli.BoolFlag{Name: "repair", Usage: "have the running node fetch damaged entries from peers"}},
 		Action: func(c *cli.Context) error {
+			if c.Bool("repair") {
+				return fsckRepair(c, s)
+			}
 			cfg, err := configOf(c)
 			if err != nil {
 				return err

@@ -271,7 +271,7 @@ func (n *Node) openUses(ctx context.Context) error {
 	n.oracle = oracle.New(n.self, n.party)
 	n.resolver = resolver.New(n.self, resolver.Config{Host: fetch.New(fetch.Config{AllowCIDRs: n.cfg.FetchAllow}), Moved: n.keysMoved})
 	n.handler = httpapi.New(httpapi.Services{Node: n.self, Events: n.events, Member: n.member, Lender: n.lender, Client: n.client, Party: n.party, Oracle: n.oracle, Resolver: n.resolver,
-		Info: n.info, Custody: custody{n}, Doctor: n.doctor, Backup: n.backup, Erase: n.erase, Stopping: n.stopping, PublicEvents: n.cfg.PublicEvents}, n.token, n.version, n.log)
+		Info: n.info, Custody: custody{n}, Doctor: n.doctor, Backup: n.backup, Erase: n.erase, Repair: n.repairLogs, Stopping: n.stopping, PublicEvents: n.cfg.PublicEvents}, n.token, n.version, n.log)
 	return nil
 }
 

@@ -79,6 +79,7 @@ func (n *Node) Run(ctx context.Context, acceptUnconfirmed bool, ready func()) er
 	front.run("projection", n.project)
 	front.run("space", n.watchSpace)
 	front.run("retention", n.retain)
+	front.run("repair", n.mend)
 	front.run("renewal", n.renew)
 	front.run("entry", n.pushEntry)
 	front.run("log", func(ctx context.Context) error {

@@ -28,6 +28,7 @@ func (s *server) operator(api huma.API) {
 	s.disputes(api)
 	s.eventRoutes(api)
 	s.eraseRoute(api)
+	s.repairRoute(api)
 }
 
 // maxWait caps how long a status request waits for a state.

@@ -38,6 +38,8 @@ type Services struct {
 	// Erase erases something private of the own organization; waits says that it is durable
 	// and the log has not taken it yet.
 	Erase func(ctx context.Context, id envelope.ID) (e recorder.Erased, waits bool, err error)
+	// Repair makes the logs held here what their signed roots say, with what peers give.
+	Repair func(ctx context.Context) ([]store.Repaired, error)
 	// Stopping is closed when the node begins to stop: who waits for a state is answered. Nil: never.
 	Stopping <-chan struct{}
 }

@@ -207,8 +207,8 @@ func (r *Recorder) commit(ctx context.Context, p *plan) error {
 	defer r.logs.of(r.cfg.Org)()
 	// Whoever found that the log must wait did so holding logs: nothing is
 	// appended after that.
-	if s, _ := r.State(); s != Open {
-		return ErrRecovering
+	if err := r.closed(); err != nil {
+		return err
 	}
 	if len(p.batch.Entries) > 0 || len(p.batch.Rows) > 0 || p.batch.Mark > 0 {
 		end := r.time(StageAppend)
@@ -332,7 +332,7 @@ func (r *Recorder) readBack(ctx context.Context) (attestation.Head, error) {
 	head, err := r.cfg.Events.ReadBack(ctx, r.cfg.Org)
 	end()
 	if errors.Is(err, store.ErrCorrupt) {
-		r.enter(Corrupt, err.Error())
+		r.enter(Corrupt, misfit(err))
 	}
 	if err != nil {
 		return attestation.Head{}, err

@@ -94,6 +94,8 @@ var (
 	ErrRecovering error = attestation.NewFault("the own log is recovering", "unavailable", "recovering", "one peer has to confirm the log's size; if none will come: trustnode run --accept-unconfirmed")
 	// ErrUnconfirmed says that the own log is behind its pins.
 	ErrUnconfirmed error = attestation.NewFault("the own log is behind its pins", "refused", "recovering", "nothing is signed until a peer has brought what is missing")
+	// ErrCorrupt is what a Corruption is.
+	ErrCorrupt error = attestation.NewFault("a log is not as it was written", "unavailable", "corrupt", "trustnode fsck --repair, or restore a backup")
 	// ErrNoSpace says that the disk is nearly full: new work is refused.
 	ErrNoSpace error = attestation.NewFault("the disk is nearly full", "unavailable", "no_space", "free space or delete DIR/ballast; appends resume by themselves, and ends of loans, rotations and erasures are taken all the time")
 	// ErrNoHead says that no signed head covers an event yet.
@@ -115,6 +117,7 @@ type Recorder struct {
 	mu      sync.Mutex // guards what follows
 	state   State
 	why     string
+	paused  string        // why the log is Recovering, or will be once it is no longer Corrupt
 	pulse   chan struct{} // closed and replaced when something was achieved
 	version uint64        // how often that was
 	failing time.Time     // since when draining fails; zero while it does not
@@ -251,6 +254,9 @@ func (r *Recorder) Pause(why string) { r.enter(Recovering, why) }
 
 func (r *Recorder) enter(s State, why string) {
 	r.mu.Lock()
+	if s == Recovering {
+		r.paused = why
+	}
 	if s >= r.state {
 		r.state, r.why = s, why
 	}

@@ -214,8 +214,8 @@ func (r *Recorder) draftErasures(ctx context.Context, out Erased, list []erasing
 // the outbox; ErrRecovering while nothing is appended.
 func (r *Recorder) WaitErased(ctx context.Context, e Erased) error {
 	return r.until(ctx, func() (bool, error) {
-		if s, _ := r.State(); s != Open && e.number > 0 {
-			return false, ErrRecovering
+		if err := r.closed(); err != nil && e.number > 0 {
+			return false, err
 		}
 		first, _, err := r.bounds(ctx)
 		return first > e.number, err

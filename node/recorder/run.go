@@ -327,18 +327,16 @@ func (r *Recorder) repair(ctx context.Context) error {
 	if err := r.check(ctx); err != nil {
 		return err
 	}
-	rows, covered := r.cfg.Events.RowCounts()
-	leaves, err := r.cfg.Events.RowLeaves(ctx, covered+1, rows-covered)
-	if err != nil {
-		return err
-	}
-	if r.seq.waiting = leaves; len(leaves) > 0 {
-		r.seq.since = r.cfg.Now()
-	}
-	if err := r.lastOwn(ctx); err != nil {
-		return err
+	s, _ := r.State()
+	if s != Corrupt {
+		if err := r.reread(ctx); err != nil {
+			return err
+		}
 	}
 	for _, d := range r.cfg.Events.Orgs() {
+		if s == Corrupt && d == r.cfg.Org {
+			continue // what it says now is not what was written
+		}
 		if err := r.judgeAll(ctx, d); err != nil {
 			return err
 		}
@@ -348,6 +346,20 @@ func (r *Recorder) repair(ctx context.Context) error {
 		}
 	}
 	return r.low(ctx)
+}
+
+// reread reads what the sequencer goes on from: rows that wait to be covered, and the newest
+// own entry.
+func (r *Recorder) reread(ctx context.Context) error {
+	rows, covered := r.cfg.Events.RowCounts()
+	leaves, err := r.cfg.Events.RowLeaves(ctx, covered+1, rows-covered)
+	if err != nil {
+		return err
+	}
+	if r.seq.waiting = leaves; len(leaves) > 0 {
+		r.seq.since = r.cfg.Now()
+	}
+	return r.lastOwn(ctx)
 }
 
 // low finds where the outbox begins and drops what is drained.
@@ -393,7 +405,7 @@ func (r *Recorder) check(ctx context.Context) error {
 		err = r.cfg.Events.CheckTail(ctx, r.cfg.Org)
 	}
 	if errors.Is(err, store.ErrCorrupt) {
-		r.enter(Corrupt, err.Error())
+		r.enter(Corrupt, misfit(err))
 		return nil
 	}
 	if err != nil {

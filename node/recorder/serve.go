@@ -123,7 +123,7 @@ func (r *Recorder) Resume(ctx context.Context) error {
 		return err
 	}
 	r.mu.Lock()
-	r.state, r.why = Open, ""
+	r.state, r.why, r.paused = Open, "", ""
 	r.mu.Unlock()
 	r.signal()
 	r.progress()

@@ -73,7 +73,7 @@ func (r *Recorder) SignedBeyondPins() bool {
 // Flush waits until everything committed before the call is in the own log
 // under a signed head, rows included. An audit.rows made only because it was
 // asked for comes at most once a second. ErrRecovering while nothing is
-// appended.
+// appended, ErrCorrupt beside it while that takes a repair.
 func (r *Recorder) Flush(ctx context.Context) error {
 	last, err := r.last()
 	if err != nil {
@@ -85,8 +85,8 @@ func (r *Recorder) Flush(ctx context.Context) error {
 	r.mu.Unlock()
 	r.signal()
 	return r.until(ctx, func() (bool, error) {
-		if s, _ := r.State(); s != Open {
-			return false, ErrRecovering
+		if err := r.closed(); err != nil {
+			return false, err
 		}
 		mark, err := r.cfg.Events.Mark(ctx)
 		if err != nil || mark < last {

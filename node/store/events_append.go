@@ -326,7 +326,7 @@ func (e *Events) CheckTail(ctx context.Context, d did.DID) error {
 			return err
 		}
 		if h[0] != en.Hash() {
-			return fmt.Errorf("%w: entry %d of %s", ErrCorrupt, i, d)
+			return &Misfit{d, i}
 		}
 		return nil
 	})
