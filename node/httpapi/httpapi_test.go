@@ -135,6 +135,8 @@ var operations = map[string]struct {
 	"eventShow":        {route{"GET", "/api/v1/events/{id}"}, true},
 	"eventWatch":       {route{"GET", "/api/v1/events/watch"}, true},
 	"eventProve":       {route{"GET", "/api/v1/events/{id}/proof"}, true},
+	"eventErase":       {route{"POST", "/api/v1/events/{id}/erase"}, true},
+	"logRepair":        {route{"POST", "/api/v1/logs/repair"}, true},
 	"eventC2SP":        {route{"GET", "/api/v1/events/{id}/c2sp"}, true},
 	"logHead":          {route{"GET", "/api/v1/log/{did}/head"}, true},
 }
