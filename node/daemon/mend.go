@@ -12,7 +12,7 @@ import (
 )
 
 // mendEvery is the least time between two tries to repair a log that is not as it was written.
-const mendEvery = 30 * time.Second
+const mendEvery = 5 * time.Second
 
 // mend repairs the own log whenever it is found damaged, until it is whole.
 func (n *Node) mend(ctx context.Context) error {

@@ -125,7 +125,7 @@ func TestErasureAndAgeAmongWholeNodes(t *testing.T) {
 		t.Fatalf("%v rows", got)
 	}
 	bound1 := x.acme.rows(bound.ID)
-	x.acme.dropDue(time.Now().Add(x.acme.node.keepRows()))
+	x.acme.dropDue(time.Now().Add(x.acme.node.keepRows() - time.Hour))
 	if got := x.acme.rows(free.ID); got == 0 {
 		t.Error("a row went before its age")
 	}
