@@ -34,6 +34,7 @@ func eventWatch(c *cli.Context, s *streams) error {
 	}
 	v := &view{s: s, names: orgNames{}, cursor: c.String("cursor")}
 	for told := false; ; {
+		v.heard = false
 		err := v.follow(c.Context, cfg, q)
 		if c.Context.Err() != nil {
 			return nil // interrupted, which is how a watch ends
@@ -41,7 +42,7 @@ func eventWatch(c *cli.Context, s *streams) error {
 		if lasting(err) {
 			return err
 		}
-		if !told {
+		if v.heard || !told {
 			fmt.Fprintln(s.err, "trustnode: the node is away; what comes meanwhile is told when it is back")
 		}
 		told = true
@@ -50,8 +51,6 @@ func eventWatch(c *cli.Context, s *streams) error {
 			return nil
 		case <-time.After(watchAgain):
 		}
-		told = told && !v.heard
-		v.heard = false
 	}
 }
 
