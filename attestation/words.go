@@ -151,6 +151,9 @@ var reasons = map[Reason]string{
 	ReasonRotation:  "a rotation at or below it is not known here",
 	ReasonRemoved:   "its key left the DID document, and the log has not said so yet",
 	ReasonTaint:     "it lies where a stolen key may have signed",
+	ReasonFork:      "two logs of its organization part below it or at it",
+	ReasonCutoff:    "a charter ended the log below it, or on another branch",
+	ReasonGap:       "a charter excludes its place in the log",
 }
 
 // Words says a reason to people; "" for none.
