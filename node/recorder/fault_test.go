@@ -112,6 +112,7 @@ func TestAWrongRootLeavesNothing(t *testing.T) {
 				flush(t, n)
 				n.event(t, plain(6))
 				flush(t, n)
+				synctest.Wait()
 				told := len(n.news.told())
 				armed.Store(true)
 				n.event(t, plain(7))
@@ -174,6 +175,7 @@ func TestAWrongSignatureLeavesNothing(t *testing.T) {
 				n.run(t)
 				n.event(t, plain(0))
 				flush(t, n)
+				synctest.Wait() // the head is told after it can be waited for
 				told := len(n.news.told())
 				armed.Store(true)
 				id := n.event(t, barrier(1))
