@@ -176,6 +176,7 @@ func TestAWrongRootLeavesNothing(t *testing.T) {
 				flush(t, n)
 				n.event(t, plain(6))
 				flush(t, n)
+				synctest.Wait()
 				told := len(n.news.told())
 				armed.Store(true)
 				n.event(t, plain(7))
