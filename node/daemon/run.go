@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -34,6 +35,7 @@ const (
 	answerWait = 3 * time.Second  // for answers under way when the node stops
 	drainWait  = 2 * time.Second  // for what waits to reach the log when the node stops
 	closeWait  = 10 * time.Second // the same for a command, which has nobody to hurry it
+	spreadWait = time.Second      // for a member to cosign the last head when the node stops
 	renewEvery = time.Hour
 	pushEvery  = 15 * time.Second // between two rounds of asking the witnesses of an own entry
 )
@@ -68,13 +70,15 @@ func (n *Node) Run(ctx context.Context, acceptUnconfirmed bool, ready func()) er
 		}
 	}
 	n.log.InfoContext(ctx, "running", "org", n.cfg.Org.String(), "http", n.http, "p2p", n.addresses(), "version", n.version)
-	// The log outlives what feeds it, so that a clean stop leaves nothing waiting.
+	// The log outlives what feeds it, and the links its last turn: a clean stop leaves nothing
+	// waiting, and the last head lies not on this disk alone.
 	logCtx, stopLog := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopLog()
-	log := start(logCtx, n.self.Rec.Run)
+	linkCtx, unlink := context.WithCancel(logCtx)
+	defer unlink()
+	log, links := start(logCtx, n.self.Rec.Run), start(linkCtx, n.gossip.Run)
 	front := newGroup(ctx)
 	front.run("http", func(ctx context.Context) error { return n.serve(ctx, ln) })
-	front.run("gossip", n.gossip.Run)
 	front.run("lender", n.lender.Run)
 	front.run("client", n.client.Run)
 	front.run("projection", n.project)
@@ -83,19 +87,17 @@ func (n *Node) Run(ctx context.Context, acceptUnconfirmed bool, ready func()) er
 	front.run("repair", n.mend)
 	front.run("renewal", n.renew)
 	front.run("entry", n.pushEntry)
-	front.run("log", func(ctx context.Context) error {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-log.done:
-			return log.err
-		}
-	})
+	front.run("log", log.watch)
+	front.run("gossip", links.watch)
 	if ready != nil {
 		ready()
 	}
 	err = front.wait()
 	n.drain(logCtx, drainWait)
+	n.spread(spreadWait)
+	unlink()
+	<-links.done
+	n.drain(logCtx, drainWait) // what was decided on a stream meanwhile
 	stopLog()
 	<-log.done
 	n.log.Info("stopped")
@@ -260,6 +262,21 @@ func (n *Node) drain(ctx context.Context, wait time.Duration) {
 	}
 }
 
+// spread waits a while until a member has cosigned the last head, if any is linked.
+func (n *Node) spread(wait time.Duration) {
+	l, err := n.events.Log(context.Background(), n.cfg.Org)
+	if err != nil {
+		return // nothing is in the log
+	}
+	head, _ := l.Head()
+	for end := time.Now().Add(wait); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		linked := slices.ContainsFunc(n.gossip.Peers(), func(p gossip.PeerStatus) bool { return p.Linked })
+		if !linked || head.Size == 0 || len(n.events.Witnessed(n.cfg.Org, head.Size-1)) > 0 {
+			return
+		}
+	}
+}
+
 func (n *Node) addresses() []string {
 	if n.transport == nil {
 		return nil
@@ -286,6 +303,16 @@ func start(ctx context.Context, f func(context.Context) error) *task {
 		}
 	}()
 	return t
+}
+
+// watch waits for the task while ctx lasts, and says how it ended.
+func (t *task) watch(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-t.done:
+		return t.err
+	}
 }
 
 // group runs parts together: the first that fails stops the others.
