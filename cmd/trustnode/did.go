@@ -154,10 +154,10 @@ func printCompromise(w writer, e httpapi.EntryState) {
 		fmt.Fprintf(w, "issued anew  agent %s\n", n)
 	}
 	for _, n := range e.Ended {
-		fmt.Fprintf(w, "ended        agent %s: its key is not held here; its holder signs a new draft, and the same key may come back: trustnode agent show %[1]s\n", n)
+		fmt.Fprintf(w, "ended        agent %s: its key is not held here; where you know its holder, a new draft brings it back: trustnode agent show %[1]s\n", n)
 	}
-	if len(e.Reissued) > 0 {
-		fmt.Fprintln(w, "next         the thief may have made one of these agents; end those you do not know: trustnode agent revoke NAME --reason key_compromise")
+	if len(e.Reissued)+len(e.Ended) > 0 {
+		fmt.Fprintln(w, "next         the thief may have made one of these agents; end for good those you do not know: trustnode agent revoke NAME --reason key_compromise")
 	}
 }
 

@@ -247,7 +247,7 @@ func (m *Member) mayBear(g library.Getter, next self.AgentRow, at time.Time) (se
 	return cur, nil
 }
 
-// kept reports whether a revoked agent's own key was never in doubt. What cannot be read is.
+// kept reports whether a revoked agent's own key may come back. What cannot be read may not.
 func (m *Member) kept(g library.Getter, d did.DID) bool {
 	ended, ok, err := get[endedRow](g, endedKey(d))
 	return err == nil && ok && ended.Kept

@@ -95,7 +95,11 @@ func (m *Member) putRevoked(tx store.Tx, in AgentRevokeInput) (AgentRevoked, err
 	}
 	if was && row.Revoked {
 		out.Event, out.Reason = first.Event, first.Reason
-		return out, nil
+		if !first.Kept || in.kept {
+			return out, nil
+		}
+		first.Kept = false // whoever revokes it by hand does not want its key back
+		return out, put(tx, endedKey(row.Agent), first)
 	}
 	named, _, err := get[namedRow](tx, namedKey(m.n.Org, row.Name))
 	if err != nil {

@@ -16,7 +16,8 @@ const (
 // endedRow remembers the agent.revoked of an own agent, so that it is logged once.
 type endedRow struct {
 	Event envelope.ID `json:"event"`
-	// Kept says that the agent's own key was never in doubt: it ended with the key that issued it, and may come back.
+	// Kept says that the agent ended with the key that issued it and nobody has revoked it by hand: its own key is not
+	// known to be in doubt, and may come back.
 	Kept   bool   `json:"kept,omitempty"`
 	Reason string `json:"reason"`
 }

@@ -56,8 +56,8 @@ func (m *Member) ShowAgent(ctx context.Context, nameOrDID string) (AgentView, er
 	}
 	v.say(mine)
 	if v.State == self.AgentRevoked && mine && m.kept(self.ViewGetter(ctx, m.n.DB), row.Agent) {
-		v.Message += "; it ended with the key of this organization that had issued it, its own key is not in doubt"
-		v.Hint = fmt.Sprintf("its holder may sign a new draft: trustnode agent add %s --can … --for %s --draft FILE", row.Name, row.Agent)
+		v.Message += "; it ended with the key of this organization that had issued it, its own key is not known to be in doubt"
+		v.Hint = fmt.Sprintf("if you know its holder, that one may sign a new draft: trustnode agent add %s --can … --for %s --draft FILE; if not: trustnode agent revoke %[1]s --reason key_compromise", row.Name, row.Agent)
 	}
 	return v, nil
 }

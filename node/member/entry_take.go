@@ -322,7 +322,7 @@ func (m *Member) reissueOne(ctx context.Context, x issued, at time.Time) error {
 }
 
 // tainted is the row of an agent that still has its object in doubt; the zero row once it
-// was issued anew, or was revoked here: what was revoked never comes back.
+// was issued anew, or was revoked here.
 func (m *Member) tainted(ctx context.Context, x issued) (self.AgentRow, error) {
 	g := self.ViewGetter(ctx, m.n.DB)
 	a, err := self.Agent(g, x.Agent)

@@ -567,6 +567,12 @@ func TestCompromiseEndsWhatCannotBeIssuedAnew(t *testing.T) {
 	if _, err := acme.AddAgent(ctx, in); err != nil {
 		t.Fatal(err)
 	}
+	gk, gtext := outside(0x32)
+	ghost := AgentInput{Name: "ghost", Can: []string{"borrow"}, For: gtext}
+	ghost.Request = signed(t, acme.drafts(ghost), gk)
+	if _, err := acme.AddAgent(ctx, ghost); err != nil {
+		t.Fatal(err)
+	}
 	mine := acme.agent("research", "lend")
 	acme.project()
 	acme.logTo2(vendor)
@@ -583,7 +589,7 @@ func TestCompromiseEndsWhatCannotBeIssuedAnew(t *testing.T) {
 		t.Errorf("at home: %+v", r)
 	}
 	v, err := acme.ShowAgent(ctx, "billing")
-	if err != nil || v.Reason != "ended" || !strings.Contains(v.Message, "its own key is not in doubt") || !strings.Contains(v.Hint, "--for "+text+" --draft") {
+	if err != nil || v.Reason != "ended" || !strings.Contains(v.Message, "its own key is not known to be in doubt") || !strings.Contains(v.Hint, "--for "+text+" --draft") {
 		t.Errorf("shown as %+v, %v", v, err)
 	}
 	acme.logTo2(vendor)
@@ -600,6 +606,13 @@ func TestCompromiseEndsWhatCannotBeIssuedAnew(t *testing.T) {
 	if r := must(vendor.row(mine.Agent)); r.Revoked || r.Serial != 2 {
 		t.Errorf("the agent that was issued anew, at vendor: %+v", r)
 	}
+	// One that nobody knows is the thief's: revoked by hand as well, its key does not come back.
+	if _, err := acme.RevokeAgent(ctx, AgentRevokeInput{Agent: "ghost", Reason: "key_compromise"}); err != nil {
+		t.Fatal(err)
+	}
+	ghost.Request = nil
+	_, err = acme.DraftAgent(ctx, ghost)
+	refusedAs(t, err, fault.Refused, "revoked_key")
 	// Nobody had its own key: it comes back with a higher serial, here and there.
 	in.Request = signed(t, acme.drafts(in), k)
 	back, err := acme.AddAgent(ctx, in)
