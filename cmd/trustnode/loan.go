@@ -171,11 +171,17 @@ func printAudit(w writer, a httpapi.LoanAudit) {
 	for _, e := range a.Events {
 		fmt.Fprintf(w, "%s  event    %-20s log %d, %s\n", e.At, e.Type, e.Index, witnessedWord(e.Witnessed))
 	}
-	whole := "seq has no gap"
+	did, whole := "granted", "seq has no gap"
 	if !a.GapFree {
 		whole = "SEQ HAS A GAP"
 	}
-	fmt.Fprintf(w, "%s granted, %s\n", count(a.Granted, "read"), whole)
+	if a.Side == "borrower" {
+		did = "received"
+		if !a.GapFree {
+			whole = "others did not arrive here"
+		}
+	}
+	fmt.Fprintf(w, "%s %s, %s\n", count(a.Granted, "answer"), did, whole)
 }
 
 func loanShow(c *cli.Context, s *streams) error {

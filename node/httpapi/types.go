@@ -238,6 +238,7 @@ type LoanAudit struct {
 	ID      string     `json:"id"`
 	Granted uint64     `json:"granted"`
 	GapFree bool       `json:"gap_free" doc:"seq 1..granted without a hole"`
+	Side    string     `json:"side" enum:"lender,borrower" doc:"whose acts these are"`
 	Rows    []AuditRow `json:"rows"`
 	Events  []EventRef `json:"events"`
 }

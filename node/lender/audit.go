@@ -3,6 +3,7 @@ package lender
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"trustnode/attestation"
 	"trustnode/attestation/audit"
@@ -18,15 +19,17 @@ func (l *Lender) Audit(ctx context.Context, idOrCompact string) (Audit, error) {
 	if err != nil {
 		return Audit{}, err
 	}
-	if _, err := l.issued(ctx, id); err != nil && !l.borrowed(ctx, id) {
-		return Audit{}, err
+	out := Audit{ID: id}
+	if _, err := l.issued(ctx, id); err != nil {
+		if out.Borrowed = l.borrowed(ctx, id); !out.Borrowed {
+			return Audit{}, err
+		}
 	}
 	l.flush(ctx)
-	out := Audit{ID: id}
 	if out.Rows, err = l.rows(ctx, id); err != nil {
 		return Audit{}, refusal(err)
 	}
-	out.Granted, out.GapFree = whole(out.Rows)
+	out.Granted, out.GapFree = whole(out.Rows, out.Borrowed)
 	if out.Events, err = l.events(ctx, id); err != nil {
 		return Audit{}, refusal(err)
 	}
@@ -88,26 +91,30 @@ func auditRow(row audit.Row) (AuditRow, error) {
 	return AuditRow{ID: audit.ID(row), Row: body, Body: row.Body}, nil
 }
 
-// whole counts the answers and says whether they are 1, 2, 3 and so on: those the lender granted or,
-// where there are only a borrower's rows, those it received.
-func whole(rows []AuditRow) (n uint64, ok bool) {
-	var granted, received []uint64
+// whole counts the answers and says whether they are 1, 2, 3 and so on: those the lender granted, in the
+// order of commit, or those a borrower received, in whatever order.
+func whole(rows []AuditRow, borrowed bool) (n uint64, ok bool) {
+	var seqs []uint64
 	for _, r := range rows {
 		switch b := r.Row.(type) {
 		case lending.GrantedRow:
-			granted = append(granted, b.Seq)
+			if !borrowed {
+				seqs = append(seqs, b.Seq)
+			}
 		case lending.ReceivedRow:
-			received = append(received, b.Seq)
+			if borrowed {
+				seqs = append(seqs, b.Seq)
+			}
 		}
 	}
-	if len(granted) == 0 {
-		granted = received
+	if borrowed {
+		slices.Sort(seqs) // two reads at once are answered in turn, and kept as they come
 	}
 	ok = true
-	for i, seq := range granted {
+	for i, seq := range seqs {
 		ok = ok && seq == uint64(i)+1
 	}
-	return uint64(len(granted)), ok
+	return uint64(len(seqs)), ok
 }
 
 // events lists the events about a loan, by organization and index.

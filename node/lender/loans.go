@@ -12,6 +12,7 @@ import (
 	"trustnode/node/fault"
 	"trustnode/node/library"
 	"trustnode/node/memory"
+	"trustnode/node/self"
 	"trustnode/node/store"
 )
 
@@ -91,10 +92,22 @@ func (l *Lender) issued(ctx context.Context, id envelope.ID) (*known, error) {
 	return nil, refusal(err)
 }
 
-// borrowed says whether a permission was lent to this organization.
+// borrowed says whether a permission was lent to an agent of this organization: one may also be held as an exhibit.
 func (l *Lender) borrowed(ctx context.Context, id envelope.ID) bool {
 	o, err := l.n.Lib.Get(ctx, id)
-	return err == nil && o.What == "permission"
+	if err != nil || o.What != "permission" {
+		return false
+	}
+	e, err := envelope.ParseDSSE(o.Bytes, lending.MaxPermission)
+	if err != nil {
+		return false
+	}
+	p, err := envelope.Decode[lending.Permission](e)
+	if err != nil {
+		return false
+	}
+	row, err := self.Agent(self.ViewGetter(ctx, l.n.DB), p.Borrower)
+	return err == nil && row.Org == l.n.Org
 }
 
 func (l *Lender) look(ctx context.Context, k *known) (out Loan, err error) {

@@ -120,11 +120,12 @@ type Revoked struct {
 
 // Audit is all that happened under one permission.
 type Audit struct {
-	ID      envelope.ID // of the permission
-	Granted uint64      // answers, of a borrowed loan those that were received
-	GapFree bool        // these are seq 1..Granted, without a hole or repetition
-	Rows    []AuditRow
-	Events  []AuditEvent
+	ID       envelope.ID // of the permission
+	Borrowed bool        // it was lent to this organization
+	Granted  uint64      // answers, of a borrowed loan those that were received
+	GapFree  bool        // these are seq 1..Granted, without a hole or repetition
+	Rows     []AuditRow
+	Events   []AuditEvent
 }
 
 // AuditRow is one row, in the order of commit.
