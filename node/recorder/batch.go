@@ -52,6 +52,11 @@ func (r *Recorder) append(ctx context.Context, items []item, asked uint64) error
 	if err := r.step("read"); err != nil {
 		return err
 	}
+	if r.seq.lost {
+		if err := r.missRows(ctx); err != nil {
+			return err
+		}
+	}
 	p := newPlan(r, r.ownSize(ctx))
 	took := 0
 	for _, it := range items {
@@ -89,7 +94,9 @@ func (p *plan) take(ctx context.Context, it item) error {
 			return err // held, or not to be known
 		}
 		p.batch.Rows = append(p.batch.Rows, it.row)
-		p.waiting = append(p.waiting, audit.Leaf(it.row.Body))
+		if !p.r.seq.lost {
+			p.waiting = append(p.waiting, audit.Leaf(it.row.Body))
+		}
 		p.lastAt = it.at
 		return nil
 	}

@@ -154,6 +154,7 @@ type sequencer struct {
 	lastAsk  time.Time
 	firstRow time.Time // when a row was first seen waiting in the outbox
 	dropped  uint64    // outbox numbers up to here are deleted
+	lost     bool      // rows were lost, and no key here could say so yet: none is covered
 	purge    bool      // something was erased: drained items may still have its bytes
 	from     uint64    // outbox number before the first of read
 	read     []item    // committed items that wait, as far as they were read

@@ -74,7 +74,9 @@ func (r *Recorder) meet(ctx context.Context) error {
 // missRows records that rows are lost: peers gave back own audit.rows whose rows only the
 // lost disk had. The first of them covers also what waited here to be covered, since it
 // covered all that waited; so no audit.rows ever covers that again, and numbers go on above
-// all that the lost ones may have given: covers never overlap.
+// all that the lost ones may have given: covers never overlap. Where the key that would sign
+// it is lost too, it is said after the rotation that puts another in its place; rows that are
+// numbered until then count as lost.
 func (r *Recorder) missRows(ctx context.Context) error {
 	last, err := r.cfg.Events.Covered(ctx)
 	if err != nil {
@@ -88,6 +90,11 @@ func (r *Recorder) missRows(ctx context.Context) error {
 	if err != nil || lost == 0 {
 		return err
 	}
+	if _, err := r.signer(ctx, r.seq.lastKid); err != nil {
+		r.cfg.Log.WarnContext(ctx, "rows were lost with an older copy of the data, and no key here can say so yet", "audit_rows", lost, "error", err)
+		r.seq.lost, r.seq.waiting = true, nil
+		return nil
+	}
 	rows, covered := r.cfg.Events.RowCounts()
 	to := max(rows, covered+lost*maxCover)
 	p := newPlan(r, r.ownSize(ctx))
@@ -95,7 +102,7 @@ func (r *Recorder) missRows(ctx context.Context) error {
 	if err := r.appendGap(ctx, p, attestation.LogGap{Cause: attestation.GapRows, From: covered + 1, To: to}); err != nil {
 		return err
 	}
-	r.seq.waiting = nil
+	r.seq.lost, r.seq.waiting = false, nil
 	r.cfg.Log.WarnContext(ctx, "rows were lost with an older copy of the data", "audit_rows", lost)
 	return nil
 }
