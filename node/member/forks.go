@@ -20,11 +20,12 @@ type forkRow struct {
 	Proven []provenFork `json:"proven"`
 }
 
-// provenFork names the two lines, and the fork.proven about them.
+// provenFork names the two lines or heads, and the fork.proven about them.
 type provenFork struct {
-	A     envelope.ID `json:"a"`
-	B     envelope.ID `json:"b"`
-	Event envelope.ID `json:"event"`
+	A     envelope.ID         `json:"a"`
+	B     envelope.ID         `json:"b"`
+	Event envelope.ID         `json:"event"`
+	Kind  federation.ForkKind `json:"kind"`
 }
 
 // ProveForks logs fork.proven for each fork of a DID log or an attestation log that is held
@@ -115,7 +116,7 @@ func (m *Member) logFork(ctx context.Context, d did.DID, proof federation.ForkPr
 			return err
 		}
 		fresh = true
-		row.Proven = append(row.Proven, provenFork{proof.A.ID, proof.B.ID, event})
+		row.Proven = append(row.Proven, provenFork{proof.A.ID, proof.B.ID, event, proof.Kind})
 		return put(tx, forkKey(d), row)
 	})
 	if err != nil || !fresh {
@@ -133,8 +134,12 @@ func (m *Member) isUnproven() bool {
 	return m.unproven
 }
 
+// names says whether a fork is logged: that of an attestation log once, whatever pairs of heads show it, for each head
+// that its branches go on to sign would make another.
 func (r forkRow) names(p federation.ForkProof) bool {
-	return slices.ContainsFunc(r.Proven, func(x provenFork) bool { return x.A == p.A.ID && x.B == p.B.ID })
+	return slices.ContainsFunc(r.Proven, func(x provenFork) bool {
+		return x.Kind == p.Kind && (p.Kind == federation.ForkLog || x.A == p.A.ID && x.B == p.B.ID)
+	})
 }
 
 // foundFork takes in what a file brought that contradicts a log held here: the file was

@@ -95,6 +95,22 @@ func TestAForkContestsWhatLiesAboveIt(t *testing.T) {
 			}
 		}
 	}
+	seen := func(a, b attlog.Note, tree *forged) func(*node) { // new or not
+		return func(n *node) {
+			f, err := attlog.ProveFork(a, b, list(tree.leaves(len(tree.entries))))
+			if err == nil {
+				_, err = n.TakeFork(ctx, f)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	every := func(n *node) {
+		for size := 6; size <= 10; size++ {
+			seen(other.head(t, k, size), ours.head(t, k, size), other)(n)
+		}
+	}
 	for name, c := range map[string]struct {
 		by   []func(*node)
 		want string
@@ -109,6 +125,13 @@ func TestAForkContestsWhatLiesAboveIt(t *testing.T) {
 			"4 valid, 6 contested:fork"}, // [0, 4) is one hash of it
 		"evidence whose ranges are of the held branch": {[]func(*node){told(other.head(t, k, 7), ours.head(t, k, 8), ours)}, "10 contested:fork"},
 		"evidence of one size":                         {[]func(*node){told(other.head(t, k, 8), ours.head(t, k, 8), other)}, "10 contested:fork"},
+		// What was shown is not widened by what only says that they part, whichever came first.
+		"entries, evidence of one size later":  {[]func(*node){show(0, 12, 12), seen(other.head(t, k, 8), ours.head(t, k, 8), other)}, "5 valid, 5 contested:fork"},
+		"evidence of one size, entries later":  {[]func(*node){seen(other.head(t, k, 8), ours.head(t, k, 8), other), show(0, 12, 12)}, "5 valid, 5 contested:fork"},
+		"entries, evidence with ranges later":  {[]func(*node){show(0, 12, 12), seen(ours.head(t, k, 6), other.head(t, k, 12), other)}, "5 valid, 5 contested:fork"},
+		"evidence with ranges, entries later":  {[]func(*node){seen(ours.head(t, k, 6), other.head(t, k, 12), other), show(0, 12, 12)}, "5 valid, 5 contested:fork"},
+		"entries, evidence of each size later": {[]func(*node){show(0, 12, 12), every}, "5 valid, 5 contested:fork"},
+		"evidence of each size, entries later": {[]func(*node){every, show(0, 12, 12)}, "5 valid, 5 contested:fork"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := listener(t, knows(acme, beta), beta)

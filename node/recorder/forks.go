@@ -286,14 +286,34 @@ func (r *Recorder) parting(ctx context.Context, d did.DID) (parting, error) {
 	return partingOf(list), nil
 }
 
+// partingOf is the earliest parting that entries or ranges have shown. Evidence alone, of two heads of one size or of
+// ranges that are coarse, says only that there is one: it widens nothing that was shown, and counts where nothing was.
 func partingOf(list []keptFork) parting {
 	p := parting{known: len(list) > 0}
-	for i, f := range list {
-		if i == 0 || f.at < p.at {
-			p.at = f.at
+	shown := anyShown(list)
+	first := true
+	for _, f := range list {
+		if f.shown() == shown && (first || f.at < p.at) {
+			p.at, first = f.at, false
 		}
 	}
 	return p
+}
+
+// shown says whether more than the evidence shows where its branches part.
+func (k keptFork) shown() bool { return k.common > 0 }
+
+func anyShown(list []keptFork) bool { return slices.ContainsFunc(list, keptFork.shown) }
+
+// adds says whether evidence that parts at an index says more than what is kept.
+func adds(list []keptFork, at uint64, shown bool) bool {
+	switch {
+	case len(list) == 0, shown && !anyShown(list):
+		return true
+	case !shown && anyShown(list):
+		return false
+	}
+	return at < partingOf(list).at
 }
 
 // maxForks is how much evidence is kept of one log. The first is enough to convince; further
@@ -320,12 +340,17 @@ func (r *Recorder) keepFork(ctx context.Context, f attlog.Fork, common uint64) (
 		}
 	}
 	at, err := r.parts(ctx, f, common)
-	if err != nil || len(list) > 0 && at >= partingOf(list).at || !r.weighs(ctx, f.A) || !r.weighs(ctx, f.B) {
+	if err != nil || !adds(list, at, common > 0) || !r.weighs(ctx, f.A) || !r.weighs(ctx, f.B) {
 		return false, err
 	}
 	var instead []byte
 	if len(list) >= maxForks {
-		instead = slices.MaxFunc(list, func(a, b keptFork) int { return cmp.Compare(a.at, b.at) }).bytes
+		instead = slices.MaxFunc(list, func(a, b keptFork) int {
+			if a.shown() != b.shown() { // what shows nothing goes first
+				return map[bool]int{true: -1, false: 1}[a.shown()]
+			}
+			return cmp.Compare(a.at, b.at)
+		}).bytes
 	}
 	f.A, f.B = r.bare(ctx, f.A), r.bare(ctx, f.B)
 	b, err := encodeFork(f, common)
@@ -343,7 +368,7 @@ func (r *Recorder) keepFork(ctx context.Context, f attlog.Fork, common uint64) (
 
 // narrow takes in that the branches of kept evidence are one further up than was known.
 func (r *Recorder) narrow(ctx context.Context, k keptFork, common uint64) error {
-	if common <= k.at {
+	if common <= k.at && (common == 0 || k.shown()) {
 		return nil
 	}
 	b, err := encodeFork(k.Fork, common)
