@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -191,6 +192,9 @@ func (r *leakRoad) ask() {
 		if strings.Contains(p, "{") {
 			r.t.Errorf("%s has a parameter that this test does not know", p)
 		}
+		if strings.HasSuffix(p, "/watch") {
+			p += "?since=2026-01-01T00:00:00Z" // all that there is, of a stream that has no end
+		}
 		r.get(base+p, r.tokens["acme"])
 		r.get(base+p, "")
 		r.get(base+p, "tno_wrong")
@@ -200,20 +204,27 @@ func (r *leakRoad) ask() {
 // get keeps an answer, head and body.
 func (r *leakRoad) get(url, token string) []byte {
 	r.t.Helper()
-	req, err := http.NewRequestWithContext(context.Background(), "GET", url, nil)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	stream := strings.Contains(url, "/watch")
+	if stream {
+		ctx, cancel = context.WithTimeout(ctx, 3*time.Second)
+		defer cancel()
+	}
+	req, err := http.NewRequestWithContext(ctx, "GET", url, nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	resp, err := (&http.Client{Timeout: 30 * time.Second}).Do(req)
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
+	if err != nil && !(stream && errors.Is(err, context.DeadlineExceeded)) {
 		r.t.Fatal(err)
 	}
 	r.keep("GET "+url, append([]byte(fmt.Sprintln(resp.Status, resp.Header)), body...))
