@@ -34,9 +34,9 @@ func (s *server) logRoutes(api huma.API, mux *http.ServeMux) {
 	s.route(api, http.MethodGet, "/api/v1/events/{id}/proof", "eventProve", "The file that proves an event or an audit row to anyone", http.StatusOK, func(op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *struct {
 			ID   string   `path:"id" maxLength:"128" doc:"of an event or a row, or the index of an event of the own log"`
-			With []string `query:"with" maxItems:"64" doc:"ids of further events and rows, and of bodies of these events"`
+			With []string `query:"with" maxItems:"64" doc:"the operator's: ids of further events and rows, and of bodies of these events"`
 		}) (*bytesOut, error) {
-			b, err := s.Party.Prove(ctx, in.ID, in.With...)
+			b, err := s.prove(ctx, in.ID, in.With)
 			if err != nil {
 				return nil, s.refuse(err)
 			}
@@ -65,6 +65,18 @@ func (s *server) logRoutes(api huma.API, mux *http.ServeMux) {
 			return &struct{ Body LogHead }{out}, nil
 		})
 	})
+}
+
+// prove writes a proof for its reader: rows and private bodies are the operator's. To a stranger whatever is named beside
+// the event is answered alike, so that the answer does not tell what is held.
+func (s *server) prove(ctx context.Context, what string, with []string) ([]byte, error) {
+	if asOperator(ctx) {
+		return s.Party.Prove(ctx, what, with...)
+	}
+	if len(with) > 0 {
+		return nil, fault.New(fault.NotFound, "event", "nothing of that id is proven beside an event").WithHint("ask for the proof of each event by itself")
+	}
+	return s.Party.ProveOpenly(ctx, what)
 }
 
 // orgNamed reads the organization that a path names.
