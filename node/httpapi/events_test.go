@@ -141,7 +141,11 @@ func TestOneEvent(t *testing.T) {
 	if e.ID != all.Events[0].ID || e.Says().Type != "agent.issued" || e.Body != nil || e.Missing != nil || e.Elsewhere != nil {
 		t.Errorf("%+v", e)
 	}
-	for id, want := range map[string]fault.Code{none: fault.NotFound, "x": fault.Invalid} {
+	var same httpapi.EventDetail
+	if d.get(fmt.Sprintf("/api/v1/events/%d", e.Index), &same); same.ID != e.ID {
+		t.Errorf("by its index: %+v", same)
+	}
+	for id, want := range map[string]fault.Code{none: fault.NotFound, "4711": fault.NotFound, "x": fault.Invalid} {
 		if p := refusal(d.operator("GET", "/api/v1/events/"+id, nil)); p.Code != want {
 			t.Errorf("%s: %+v", id, p)
 		}
@@ -175,7 +179,7 @@ func TestEventsAreTheOperatorsUnlessOpened(t *testing.T) {
 	var rows httpapi.Events
 	wide.get("/api/v1/events", &rows)
 	id := rows.Events[0].ID
-	for _, path := range []string{"/api/v1/events", "/api/v1/events/" + id, "/api/v1/events/" + id + "/proof", "/api/v1/log/self/head", "/api/v1/log/self/tile/0/000.p/1"} {
+	for _, path := range []string{"/api/v1/events", "/api/v1/events/" + id, "/api/v1/events/" + id + "/proof", "/api/v1/events/" + id + "/c2sp", "/api/v1/log/self/head", "/api/v1/log/self/tile/0/000.p/1"} {
 		if w := shut.ask("GET", path, nil); w.Code != 401 {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
@@ -204,8 +208,9 @@ func TestAProofForAnyoneHasNothingPrivate(t *testing.T) {
 		}
 		return path
 	}
-	for name, path := range map[string]string{"a row": proof(row, ""), "a row beside an event": proof(loan.ID, row), "a body": proof(loan.ID, body)} {
-		if w := d.operator("GET", path, nil); w.Code != 200 {
+	for name, path := range map[string]string{"a row": proof(row, ""), "a row beside an event": proof(loan.ID, row), "a body": proof(loan.ID, body),
+		"a row for outside tools": "/api/v1/events/" + row + "/c2sp", "a row, shown": "/api/v1/events/" + row} {
+		if w := d.operator("GET", path, nil); w.Code != 200 && strings.Contains(path, "/proof") {
 			t.Fatalf("%s, to the operator: %d %s", name, w.Code, w.Body)
 		}
 		absent := strings.NewReplacer(row, none, body, none).Replace(path)

@@ -139,13 +139,14 @@ type EventC2SP struct {
 }
 
 func (s *server) eventC2SP(ctx context.Context, what string) (EventC2SP, error) {
-	at, err := s.Party.Place(ctx, what)
+	found, err := s.Party.Event(ctx, what)
 	if err != nil {
 		return EventC2SP{}, err
 	}
-	pr, err := s.Node.Rec.Proof(ctx, at.ID)
+	id := found[0].Entry.ID()
+	pr, err := s.Node.Rec.Proof(ctx, id)
 	if errors.Is(err, attestation.ErrNotFound) {
-		return EventC2SP{}, fault.Wrap(fault.NotFound, "event", err).WithHint("a tlog-proof is of an event under a signed head; of a row, prove its audit.rows event")
+		return EventC2SP{}, fault.Wrap(fault.NotFound, "event", err).WithHint("a tlog-proof is of an event under a signed head: try again when one covers it")
 	}
 	if err != nil {
 		return EventC2SP{}, err
@@ -159,7 +160,7 @@ func (s *server) eventC2SP(ctx context.Context, what string) (EventC2SP, error) 
 	if err != nil {
 		return EventC2SP{}, err
 	}
-	return EventC2SP{ID: at.ID.String(), Org: pr.Org.String(), Index: pr.Index, Size: p.Note.Head.Size, Entry: pr.Entry, Proof: string(pr.Text), Policy: policy, Witnessed: texts(p.Note.Witnesses()), Need: need}, nil
+	return EventC2SP{ID: id.String(), Org: pr.Org.String(), Index: pr.Index, Size: p.Note.Head.Size, Entry: pr.Entry, Proof: string(pr.Text), Policy: policy, Witnessed: texts(p.Note.Witnesses()), Need: need}, nil
 }
 
 // witnesses are the organizations that may cosign heads of d, and how many the charter in

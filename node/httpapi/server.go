@@ -39,12 +39,18 @@ const (
 // operatorOnly marks a route of the operator in the API's description.
 var operatorOnly = []map[string][]string{{"operator": {}}}
 
+// operatorOrAnyone marks a route that tells the operator more than others.
+var operatorOrAnyone = []map[string][]string{{"operator": {}}, {}}
+
 // open are the operations that need no token: a signed answer for anyone, and what a
 // borrower's agent proves by its own signature. Every other one is the operator's.
 var open = map[string]bool{"trustShow": true, "read": true, "permissionStatus": true}
 
 // publicEvents are the operations that need none either, where the configuration says so.
-var publicEvents = map[string]bool{"eventList": true, "eventShow": true, "eventProve": true, "eventWatch": true, "logHead": true}
+var publicEvents = map[string]bool{"eventList": true, "eventShow": true, "eventProve": true, "eventC2SP": true, "eventWatch": true, "logHead": true}
+
+// opened reports whether the configuration opens an operation.
+func (s *server) opened(id string) bool { return s.PublicEvents && publicEvents[id] }
 
 // server is the state behind the handlers.
 type server struct {
@@ -90,7 +96,7 @@ func (s *server) authorize(api huma.API) func(huma.Context, func(huma.Context)) 
 			next(huma.WithValue(ctx, operatorKey{}, true))
 			return
 		}
-		if open[id] || s.PublicEvents && publicEvents[id] {
+		if open[id] || s.opened(id) {
 			next(ctx)
 			return
 		}

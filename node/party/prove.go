@@ -81,11 +81,6 @@ func noEvent(text string) error {
 	return fault.New(fault.NotFound, "event", "no event %s is held here", text).WithHint("trustnode event list --json names each by its id")
 }
 
-// Place finds the event or row that an id, or an index of the own log, names.
-func (p *Party) Place(ctx context.Context, text string) (casefile.Place, error) {
-	return p.place(ctx, text, false)
-}
-
 // place finds what an id or an index of the own log names. What is neither an event nor a row may be the body of one.
 func (p *Party) place(ctx context.Context, text string, body bool) (casefile.Place, error) {
 	id, err := p.eventID(ctx, text)
