@@ -54,10 +54,11 @@ func (s *server) watchRoute(api huma.API) {
 
 // watch is one stream.
 type watch struct {
-	s    *server
-	q    attestation.Query
-	page attestation.Page // found and not sent yet
-	done func()           // gives the place back
+	s       *server
+	q       attestation.Query
+	page    attestation.Page // found and not sent yet
+	changed <-chan struct{}  // closed when something may have come since page was looked for
+	done    func()           // gives the place back
 }
 
 // watch begins a stream where the last one ended, or with what comes from now on. With since
@@ -72,7 +73,7 @@ func (s *server) watch(ctx context.Context, in *EventFilter, last string) (*watc
 		q.Cursor = last
 	}
 	if s.Info().P2P == nil {
-		return nil, fault.New(fault.Unavailable, "watch", "no node runs here, so nothing comes").WithHint("trustnode run, then look again")
+		return nil, fault.New(fault.Unavailable, ReasonNotRunning, "no node runs here, so nothing comes").WithHint("trustnode run, then look again")
 	}
 	if q.Cursor == "" && q.Since.IsZero() {
 		if q.Cursor, err = s.Events.Tail(ctx, q); err != nil {
