@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -215,9 +216,20 @@ func (s *server) heldLog(ctx context.Context, d did.DID) (attestation.Log, error
 	return l, err
 }
 
-// tile serves one tile or entry bundle of a log. What lies at a path never changes: a tile
-// that is not full has its width in its name.
+// maxTileAge is for how many seconds a cache may keep a tile. What lies at a path is the same for ever, but for that of a log
+// which was cut back to the branch that a charter names: whoever audits it must be able to see the other one soon.
+const maxTileAge = 300
+
+// tile serves one tile or entry bundle of a log. A tile that is not full has its width in its name.
 func (s *server) tile(w http.ResponseWriter, r *http.Request) {
+	if !s.isOperator(r.Header.Get("Authorization")) {
+		leave, err := s.enterTiles(w)
+		if err != nil {
+			problemOf(w, 0, s.refuse(err))
+			return
+		}
+		defer leave()
+	}
 	b, err := s.tileBytes(r)
 	if err != nil {
 		problemOf(w, 0, s.refuse(err))
@@ -228,14 +240,19 @@ func (s *server) tile(w http.ResponseWriter, r *http.Request) {
 		who = "public"
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Cache-Control", who+", max-age=31536000, immutable")
+	w.Header().Set("Cache-Control", fmt.Sprintf("%s, max-age=%d", who, maxTileAge))
 	_, _ = w.Write(b)
 }
 
-func (s *server) tileBytes(r *http.Request) ([]byte, error) {
-	if !s.PublicEvents && !s.isOperator(r.Header.Get("Authorization")) {
-		return nil, fault.New(fault.Unauthenticated, "token", "this route is the operator's").WithHint("send the text of DIR/operator.token as bearer token")
+// enterTiles lets a stranger in where tiles are open to anyone.
+func (s *server) enterTiles(w http.ResponseWriter) (leave func(), err error) {
+	if !s.PublicEvents {
+		return nil, errOperators()
 	}
+	return s.enter(w)
+}
+
+func (s *server) tileBytes(r *http.Request) ([]byte, error) {
 	d, err := s.orgNamed(r.PathValue("did"))
 	if err != nil {
 		return nil, err
