@@ -306,7 +306,7 @@ func TestAForeignClientReadsTheLog(t *testing.T) {
 		t.Errorf("%d of %d entries (%v)", seen, cp.N, c.Err())
 	}
 	for _, path := range []string{"tile/0/001", "tile/0/000", "tile/entries/000", "tile/9/000.p/1", "tile/0/000.p/0", "tile/0/000.p/256", "tile/x", "tile/"} {
-		if w := d.ask("GET", "/api/v1/log/"+url.PathEscape(head.Org)+"/"+path, nil); w.Code != 404 || w.Header().Get("Cache-Control") != "" {
+		if w := d.ask("GET", "/api/v1/log/"+url.PathEscape(head.Org)+"/"+path, nil); w.Code != 404 || w.Header().Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %d %v", path, w.Code, w.Header())
 		}
 	}
