@@ -135,7 +135,7 @@ func TestWhatLasts(t *testing.T) {
 		{fault.New(fault.Unavailable, httpapi.ReasonNoNode, ""), false, true}, {fault.New(fault.Unavailable, httpapi.ReasonNotRunning, ""), false, true},
 		{fault.New(fault.RateLimited, "watch", ""), false, false}, {fault.New(fault.Unavailable, "drain", ""), false, false},
 		{fault.New(fault.Invalid, "cursor", ""), true, false}, {fault.New(fault.Internal, "", ""), true, false}, {fault.New(fault.Unauthenticated, "token", ""), true, false},
-		{bufio.ErrTooLong, true, false}, {json.Unmarshal(nil, nil), true, false}, {os.ErrPermission, true, false}, {errOutput, true, false},
+		{bufio.ErrTooLong, true, false}, {json.Unmarshal([]byte("{"), new(int)), true, false}, {os.ErrPermission, true, false}, {errOutput, true, false},
 	} {
 		if got := lasting(c.err); got != c.lasts {
 			t.Errorf("%v: lasting %v", c.err, got)
