@@ -6,18 +6,24 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"trustnode/attestation"
+	"trustnode/did/envelope"
+	"trustnode/node/fault"
 	"trustnode/node/httpapi"
 )
 
 func eventShow(c *cli.Context, s *streams) error {
-	a, err := args(c, "ID")
+	a, err := args(c, "ID|INDEX")
 	if err != nil {
+		return err
+	}
+	if err := namesEvent(a[0]); err != nil {
 		return err
 	}
 	return with(c, func(ctx context.Context, k *caller) error {
@@ -31,6 +37,17 @@ func eventShow(c *cli.Context, s *streams) error {
 		}
 		return err
 	})
+}
+
+// namesEvent refuses what is neither an id nor an index: another word could be that of a route beside the events.
+func namesEvent(text string) error {
+	if _, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return nil
+	}
+	if _, err := envelope.ParseID(text); err != nil {
+		return fault.Wrap(fault.Invalid, "event", err).WithHint("name an event by its id, or one of the own log by its index: trustnode event list")
+	}
+	return nil
 }
 
 func printEvent(w writer, e httpapi.EventDetail) {

@@ -147,7 +147,9 @@ func TestEventVerbsRefuse(t *testing.T) {
 		{"a ref that is none", "list --ref x", exitFailed, "ref"},
 		{"too many at once", "list --limit 1001", exitUsage, "1..1000"},
 		{"an event that is not held", "show zQmYTRT2UXE1RcWseGhfU87x1PYmz5i2kmmqr91waoTT4o6", exitFailed, "hint: trustnode event list"},
-		{"no event", "show", exitUsage, "ID is missing"},
+		{"an index past the log", "show 4711", exitFailed, "none of index 4711"},
+		{"the word of a route", "show watch", exitFailed, "hint: name an event by its id"},
+		{"no event", "show", exitUsage, "ID|INDEX is missing"},
 		{"a watch where no node runs", "watch", exitFailed, "hint: trustnode run --data " + dir},
 		{"no directory", "list --data " + other, exitFailed, "holds no node"},
 	} {
@@ -162,5 +164,8 @@ func TestEventVerbsRefuse(t *testing.T) {
 	}
 	if _, err := os.Stat(other); err == nil {
 		t.Error("a list makes a directory")
+	}
+	if a := call("event", "show", "0", "--data", dir); a.code != exitDone || !strings.Contains(a.out, "log.opened") {
+		t.Errorf("by its index: %s", a)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -33,7 +35,7 @@ func eventWatch(c *cli.Context, s *streams) error {
 		return fault.New(fault.Unavailable, "watch", "no node runs on %s, so nothing comes", cfg.Dir).WithHint("trustnode run --data %s", cfg.Dir)
 	}
 	v := &view{s: s, names: orgNames{}, cursor: c.String("cursor")}
-	for told := false; ; {
+	for told := (wait{}); ; {
 		v.heard = false
 		err := v.follow(c.Context, cfg, q)
 		if c.Context.Err() != nil {
@@ -42,10 +44,10 @@ func eventWatch(c *cli.Context, s *streams) error {
 		if lasting(err) {
 			return err
 		}
-		if v.heard || !told {
-			fmt.Fprintln(s.err, "trustnode: the node is away; what comes meanwhile is told when it is back")
+		if why := waitsFor(err); v.heard || why != told {
+			s.say(why.what, why.hint)
+			told = why
 		}
-		told = true
 		select {
 		case <-c.Context.Done():
 			return nil
@@ -54,10 +56,27 @@ func eventWatch(c *cli.Context, s *streams) error {
 	}
 }
 
-// lasting reports whether asking again would get the same answer.
+// lasting reports whether asking again would get the same answer: all does but a connection that ended, and a node that
+// says it has no answer now.
 func lasting(err error) bool {
 	var d *fault.Denied
-	return errors.As(err, &d) && d.Code != fault.Unavailable && d.Code != fault.RateLimited || errors.Is(err, errOutput)
+	if errors.As(err, &d) {
+		return d.Code != fault.Unavailable && d.Code != fault.RateLimited
+	}
+	var broken net.Error
+	return err != nil && !errors.As(err, &broken) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, context.Canceled) // of a stream that fell silent
+}
+
+// wait is what a watch waits for, in words.
+type wait struct{ what, hint string }
+
+// waitsFor tells what a watch waits for after an error that is not lasting.
+func waitsFor(err error) wait {
+	var d *fault.Denied
+	if !errors.As(err, &d) || d.Code == fault.Unavailable && (d.Reason == httpapi.ReasonNoNode || d.Reason == httpapi.ReasonNotRunning) {
+		return wait{what: "the node is away; what comes meanwhile is told when it is back"}
+	}
+	return wait{d.Error(), d.Hint}
 }
 
 // errOutput says that what was found could not be written: whoever read it is gone.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
 	"time"
@@ -149,4 +150,48 @@ func TestWatchesAreBounded(t *testing.T) {
 			return false
 		}
 	})
+}
+
+// begun is a connection that does something as the answer begins.
+type begun struct {
+	http.ResponseWriter
+	then func()
+}
+
+func (b *begun) WriteHeader(code int) {
+	b.then()
+	b.ResponseWriter.WriteHeader(code)
+}
+
+func (b *begun) Unwrap() http.ResponseWriter { return b.ResponseWriter }
+
+// TestAWatchMissesNothingAsItBegins: what comes between the first look and the first answer is told by the next one, not
+// by the heartbeat.
+func TestAWatchMissesNothingAsItBegins(t *testing.T) {
+	s := newSeat(t, "acme")
+	s.start()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.node.Handler().ServeHTTP(&begun{w, func() {
+			s.must(http.MethodPost, "/api/v1/agents", httpapi.AgentAdd{Name: "one", Can: []string{"lend"}}, nil)
+			soon(t, "it counts", func() bool {
+				var l httpapi.Events
+				s.must(http.MethodGet, "/api/v1/events?type=agent.issued", nil, &l)
+				return len(l.Events) == 1
+			})
+		}}, r)
+	}))
+	defer srv.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), httpapi.Heartbeat*2/3)
+	defer cancel()
+	told := errors.New("told")
+	api := &httpapi.Client{Base: srv.URL, Token: s.api.Token, HTTP: &http.Client{}}
+	err := api.Watch(ctx, "/api/v1/events/watch?type=agent.", "", func(_ string, e httpapi.Event) error {
+		if e.ID != "" {
+			return told
+		}
+		return nil
+	})
+	if !errors.Is(err, told) {
+		t.Errorf("before the first heartbeat: %v", err)
+	}
 }

@@ -50,4 +50,13 @@ func TestAnEventSaysWhoSawIt(t *testing.T) {
 		e := find(x.acme, acme)
 		return e.Says().Type == "agent.issued" && e.Witnessed.Have == 0 && e.Witnessed.Need == 1 && len(e.Missing) == 2 && e.Missing[0].SilentS != nil
 	})
+	x.acme.stop()
+	x.acme.cfg.PublicEvents = true
+	x.acme.start()
+	known := find(x.acme, acme)
+	var told httpapi.EventDetail
+	stranger := &httpapi.Client{Base: x.acme.api.Base, HTTP: http.DefaultClient}
+	if err := stranger.Call(t.Context(), http.MethodGet, "/api/v1/events/"+known.ID, nil, &told); err != nil || told.ID != known.ID || told.Witnessed.Need != 1 || len(known.Missing) != 2 || told.Missing != nil {
+		t.Errorf("to anyone %+v (%v), to the operator %+v", told, err, known)
+	}
 }

@@ -16,6 +16,12 @@ import (
 // maxAnswer caps what a node may answer, in bytes: a case file is the largest.
 const maxAnswer = 256 << 20
 
+// Reasons of fault.Unavailable where no node is at work.
+const (
+	ReasonNoNode     = "node"  // none answers at the address
+	ReasonNotRunning = "watch" // the process that answers only holds the directory
+)
+
 // Client speaks to the operator's routes of one node. It is safe for concurrent use.
 type Client struct {
 	Base  string // such as http://127.0.0.1:8420
@@ -144,7 +150,7 @@ func (c *Client) do(ctx context.Context, method, path, kind string, body io.Read
 			return res, nil
 		}
 		if !errors.Is(err, syscall.ECONNREFUSED) || time.Now().After(deadline) || body != nil && again == nil {
-			return nil, fault.New(fault.Unavailable, "node", "%v", err).WithHint("the node at %s did not answer; what it acknowledged is kept, so look what is there and run the same command again", c.Base)
+			return nil, fault.New(fault.Unavailable, ReasonNoNode, "%v", err).WithHint("the node at %s did not answer; what it acknowledged is kept, so look what is there and run the same command again", c.Base)
 		}
 		select {
 		case <-ctx.Done():

@@ -67,7 +67,7 @@ type Sighting struct {
 type EventDetail struct {
 	Event
 	Body      json.RawMessage `json:"body,omitempty" doc:"the attached body; absent where none is named, held, or yours to read"`
-	Missing   []Silent        `json:"missing,omitempty" doc:"where cosignatures are missing: who could still give one"`
+	Missing   []Silent        `json:"missing,omitempty" doc:"where cosignatures are missing: who could still give one, for the operator"`
 	Elsewhere []Place         `json:"elsewhere,omitempty" doc:"other places of the same id, which count for nothing"`
 }
 
@@ -129,7 +129,7 @@ func (s *server) eventRoutes(api huma.API) {
 	})
 	s.route(api, http.MethodGet, "/api/v1/events/{id}", "eventShow", "One event, with its body, its standing and who saw it", http.StatusOK, func(op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *struct {
-			ID string `path:"id" maxLength:"128"`
+			ID string `path:"id" maxLength:"128" doc:"of an event, or the index of one of the own log"`
 		}) (*struct{ Body EventDetail }, error) {
 			out, err := s.eventDetail(ctx, in.ID)
 			if err != nil {
@@ -274,23 +274,16 @@ func (g *sight) witnessed(org did.DID, index uint64) Witnessed {
 }
 
 func (s *server) eventDetail(ctx context.Context, text string) (EventDetail, error) {
-	id, err := envelope.ParseID(text)
-	if err != nil {
-		return EventDetail{}, fault.Wrap(fault.Invalid, "event", err)
-	}
-	found, err := s.Node.Rec.Find(ctx, id)
+	found, err := s.Party.Event(ctx, text)
 	if err != nil {
 		return EventDetail{}, err
-	}
-	if len(found) == 0 {
-		return EventDetail{}, fault.New(fault.NotFound, "event", "no event %s is held here", id).WithHint("trustnode event list --json names each by its id")
 	}
 	look, f := s.sight(), found[0]
 	out := EventDetail{Event: look.event(f)}
 	for _, o := range found[1:] {
 		out.Elsewhere = append(out.Elsewhere, Place{Org: o.Org.String(), Index: o.Index})
 	}
-	if out.Witnessed.Have < out.Witnessed.Need {
+	if asOperator(ctx) && out.Witnessed.Have < out.Witnessed.Need {
 		out.Missing = look.missing(f.Org, out.Witnessed)
 	}
 	out.Body, err = s.bodyOf(ctx, f)

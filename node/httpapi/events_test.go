@@ -141,7 +141,11 @@ func TestOneEvent(t *testing.T) {
 	if e.ID != all.Events[0].ID || e.Says().Type != "agent.issued" || e.Body != nil || e.Missing != nil || e.Elsewhere != nil {
 		t.Errorf("%+v", e)
 	}
-	for id, want := range map[string]fault.Code{none: fault.NotFound, "x": fault.Invalid} {
+	var same httpapi.EventDetail
+	if d.get(fmt.Sprintf("/api/v1/events/%d", e.Index), &same); same.ID != e.ID {
+		t.Errorf("by its index: %+v", same)
+	}
+	for id, want := range map[string]fault.Code{none: fault.NotFound, "4711": fault.NotFound, "x": fault.Invalid} {
 		if p := refusal(d.operator("GET", "/api/v1/events/"+id, nil)); p.Code != want {
 			t.Errorf("%s: %+v", id, p)
 		}
@@ -175,7 +179,7 @@ func TestEventsAreTheOperatorsUnlessOpened(t *testing.T) {
 	var rows httpapi.Events
 	wide.get("/api/v1/events", &rows)
 	id := rows.Events[0].ID
-	for _, path := range []string{"/api/v1/events", "/api/v1/events/" + id, "/api/v1/events/" + id + "/proof", "/api/v1/log/self/head", "/api/v1/log/self/tile/0/000.p/1"} {
+	for _, path := range []string{"/api/v1/events", "/api/v1/events/" + id, "/api/v1/events/" + id + "/proof", "/api/v1/events/" + id + "/c2sp", "/api/v1/log/self/head", "/api/v1/log/self/tile/0/000.p/1"} {
 		if w := shut.ask("GET", path, nil); w.Code != 401 {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
@@ -186,9 +190,72 @@ func TestEventsAreTheOperatorsUnlessOpened(t *testing.T) {
 	if w := wide.ask("GET", "/api/v1/agents", nil); w.Code != 401 {
 		t.Errorf("agents are opened too: %d", w.Code)
 	}
-	if w := wide.ask("GET", "/api/v1/log/self/tile/0/000.p/1", nil); !strings.HasPrefix(w.Header().Get("Cache-Control"), "public, ") {
+	if w := wide.ask("GET", "/api/v1/log/self/tile/0/000.p/1", nil); w.Header().Get("Cache-Control") != "public, max-age=300" {
 		t.Errorf("%v", w.Header())
 	}
+}
+
+// TestAProofForAnyoneHasNothingPrivate: where events are opened, whoever has no token is given no row and no body of named
+// readers, and is told no more of them than of what is not there. The operator is given both.
+func TestAProofForAnyoneHasNothingPrivate(t *testing.T) {
+	d := openWith(t, func(c *config.Config) { c.PublicEvents = true })
+	loan, row := d.lent()
+	body := loan.Says().Body
+	proof := func(id, with string) string {
+		path := "/api/v1/events/" + id + "/proof"
+		if with != "" {
+			path += "?with=" + with
+		}
+		return path
+	}
+	for name, path := range map[string]string{"a row": proof(row, ""), "a row beside an event": proof(loan.ID, row), "a body": proof(loan.ID, body),
+		"a row for outside tools": "/api/v1/events/" + row + "/c2sp", "a row, shown": "/api/v1/events/" + row} {
+		if w := d.operator("GET", path, nil); w.Code != 200 && strings.Contains(path, "/proof") {
+			t.Fatalf("%s, to the operator: %d %s", name, w.Code, w.Body)
+		}
+		absent := strings.NewReplacer(row, none, body, none).Replace(path)
+		got, want := d.ask("GET", path, nil), d.ask("GET", absent, nil)
+		if got.Code != 404 || got.Code != want.Code || strings.NewReplacer(row, none, body, none).Replace(got.Body.String()) != want.Body.String() {
+			t.Errorf("%s, to anyone: %d %.300s; of what is absent: %d %.300s", name, got.Code, got.Body, want.Code, want.Body)
+		}
+	}
+	for _, id := range []string{loan.ID, fmt.Sprint(loan.Index)} {
+		w := d.ask("GET", proof(id, ""), nil)
+		if w.Code != 200 || !strings.Contains(w.Body.String(), loan.ID) || strings.Contains(w.Body.String(), `"salt"`) {
+			t.Errorf("the event: %d %.300s", w.Code, w.Body)
+		}
+	}
+}
+
+// lent makes a loan that was read once: the event of it, and the id of the row of the read when an event covers it.
+func (d desk) lent() (loan httpapi.Event, row string) {
+	d.t.Helper()
+	made := func(path, body string, out any) {
+		d.t.Helper()
+		if w := d.operator("POST", path, strings.NewReader(body)); w.Code >= 300 || json.Unmarshal(w.Body.Bytes(), out) != nil {
+			d.t.Fatalf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+	var quant struct{ DID string }
+	var none json.RawMessage
+	var perm struct{ ID string }
+	made("/api/v1/agents", `{"name":"research","can":["lend"],"project":"p"}`, &none)
+	made("/api/v1/agents", `{"name":"quant","can":["borrow"]}`, &quant)
+	made("/api/v1/memory", `{"agent":"research","statement":"the one entry","tags":["open"]}`, &none)
+	made("/api/v1/permissions", fmt.Sprintf(`{"lender":"research","borrower":%q,"scope":"tag:open","purpose":"p","expires":"24h","max_reads":2}`, quant.DID), &perm)
+	made("/api/v1/loans/read", fmt.Sprintf(`{"as":"quant","permission":%q,"purpose":"a check"}`, perm.ID), &none)
+	made("/api/v1/permissions/"+perm.ID+"/revoke", `{"reason":"ended"}`, &none) // a barrier: the row is under an event before it
+	loan = d.counted("loan.issued", 1)[0]
+	d.counted("loan.revoked", 1)
+	var audit httpapi.LoanAudit
+	d.get("/api/v1/permissions/"+perm.ID+"/audit", &audit)
+	for _, r := range audit.Rows {
+		if r.Op == "read" && r.Index != nil {
+			return loan, r.ID
+		}
+	}
+	d.t.Fatalf("no row of a read: %+v", audit)
+	return loan, ""
 }
 
 // TestAForeignClientReadsTheLog gives the address of a log to a client that knows nothing of
@@ -239,7 +306,7 @@ func TestAForeignClientReadsTheLog(t *testing.T) {
 		t.Errorf("%d of %d entries (%v)", seen, cp.N, c.Err())
 	}
 	for _, path := range []string{"tile/0/001", "tile/0/000", "tile/entries/000", "tile/9/000.p/1", "tile/0/000.p/0", "tile/0/000.p/256", "tile/x", "tile/"} {
-		if w := d.ask("GET", "/api/v1/log/"+url.PathEscape(head.Org)+"/"+path, nil); w.Code != 404 || strings.Contains(w.Header().Get("Cache-Control"), "immutable") {
+		if w := d.ask("GET", "/api/v1/log/"+url.PathEscape(head.Org)+"/"+path, nil); w.Code != 404 || w.Header().Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %d %v", path, w.Code, w.Header())
 		}
 	}

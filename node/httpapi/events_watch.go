@@ -35,9 +35,12 @@ const (
 	maxWatchLine = 1 << 20
 )
 
+// watchID is the id of the one operation whose answer has no end.
+const watchID = "eventWatch"
+
 // watchRoute streams events as they come, as server-sent events whose id is a cursor.
 func (s *server) watchRoute(api huma.API) {
-	s.route(api, http.MethodGet, "/api/v1/events/watch", "eventWatch", "Events as they come: server-sent events, id is the cursor to go on from", http.StatusOK, func(op huma.Operation) {
+	s.route(api, http.MethodGet, "/api/v1/events/watch", watchID, "Events as they come: server-sent events, id is the cursor to go on from", http.StatusOK, func(op huma.Operation) {
 		op.Responses = map[string]*huma.Response{"200": {Description: "one event of the stream for each event, as eventList gives it", Content: map[string]*huma.MediaType{"text/event-stream": {}}}}
 		huma.Register(api, op, func(ctx context.Context, in *struct {
 			EventFilter
@@ -54,10 +57,12 @@ func (s *server) watchRoute(api huma.API) {
 
 // watch is one stream.
 type watch struct {
-	s    *server
-	q    attestation.Query
-	page attestation.Page // found and not sent yet
-	done func()           // gives the place back
+	s       *server
+	q       attestation.Query
+	page    attestation.Page // found and not sent yet
+	changed <-chan struct{}  // closed when something may have come since page was looked for
+	public  bool             // a stranger's
+	done    func()           // gives the place back
 }
 
 // watch begins a stream where the last one ended, or with what comes from now on. With since
@@ -72,70 +77,75 @@ func (s *server) watch(ctx context.Context, in *EventFilter, last string) (*watc
 		q.Cursor = last
 	}
 	if s.Info().P2P == nil {
-		return nil, fault.New(fault.Unavailable, "watch", "no node runs here, so nothing comes").WithHint("trustnode run, then look again")
+		return nil, fault.New(fault.Unavailable, ReasonNotRunning, "no node runs here, so nothing comes").WithHint("trustnode run, then look again")
 	}
-	if q.Cursor == "" && q.Since.IsZero() {
-		if q.Cursor, err = s.Events.Tail(ctx, q); err != nil {
-			return nil, err
-		}
+	w := &watch{s: s, q: q, public: !asOperator(ctx)}
+	places := s.watches
+	if w.public {
+		places = s.publicWatches
 	}
-	w := &watch{s: s, q: q}
-	if w.page, err = s.query(ctx, q); err != nil {
-		return nil, err
-	}
-	places := s.publicWatches
-	if asOperator(ctx) {
-		places = s.watches
-	}
-	select {
-	case places <- struct{}{}:
-	default:
+	var ok bool
+	if w.done, ok = take(places); !ok {
 		return nil, fault.New(fault.RateLimited, "watch", "%d streams are open already", cap(places)).WithHint("close one of them")
 	}
-	w.done = func() { <-places }
+	if err := w.first(ctx); err != nil {
+		w.done()
+		return nil, err
+	}
 	return w, nil
 }
 
-// stream sends until the client goes, the node stops, or a write takes too long.
-func (w *watch) stream(ctx huma.Context) {
+// first looks for the first page.
+func (w *watch) first(ctx context.Context) (err error) {
+	if w.q.Cursor == "" && w.q.Since.IsZero() {
+		if w.q.Cursor, err = w.s.Events.Tail(ctx, w.q); err != nil {
+			return err
+		}
+	}
+	return w.look(ctx)
+}
+
+// look looks for what follows. What comes meanwhile closes changed, so that none of it waits for the heartbeat.
+func (w *watch) look(ctx context.Context) (err error) {
+	w.changed = w.s.Node.Rec.Changed()
+	w.page, err = w.s.query(ctx, w.q)
+	return err
+}
+
+// stream sends until the client goes, the node stops, a write takes too long, or a stranger's time is up.
+func (w *watch) stream(hctx huma.Context) {
 	defer w.done()
-	ctx.SetHeader("Content-Type", "text/event-stream")
-	ctx.SetHeader("X-Accel-Buffering", "no") // for a proxy that would gather what is sent
-	ctx.SetStatus(http.StatusOK)
+	hctx.SetHeader("Content-Type", "text/event-stream")
+	hctx.SetHeader("X-Accel-Buffering", "no") // for a proxy that would gather what is sent
+	hctx.SetStatus(http.StatusOK)
 	beat := time.NewTicker(Heartbeat)
 	defer beat.Stop()
-	out, ok := ctx.BodyWriter().(http.ResponseWriter)
+	out, ok := hctx.BodyWriter().(http.ResponseWriter)
 	if !ok {
 		return
 	}
 	line := http.NewResponseController(out)
-	quiet := false // nothing but the heartbeat is due
+	ctx, cancel := w.lifetime(hctx.Context())
+	defer cancel()
 	for {
-		changed := w.s.Node.Rec.Changed()
-		if quiet {
-			var err error
-			if w.page, err = w.s.query(ctx.Context(), w.q); err != nil {
-				if ctx.Context().Err() == nil {
-					w.s.log.WarnContext(ctx.Context(), "a stream of events ends", "err", err)
-				}
-				return
-			}
-		}
 		if line.SetWriteDeadline(time.Now().Add(watchWrite)) != nil || w.send(out) != nil || line.Flush() != nil {
 			return
 		}
-		quiet = true
-		if w.page.Next != "" && ctx.Context().Err() == nil && !closed(w.s.Stopping) {
-			continue
+		more := w.page.Next != "" && ctx.Err() == nil && !closed(w.s.Stopping)
+		if !more && !w.wait(ctx, beat.C) {
+			return
 		}
-		if !w.wait(ctx.Context(), changed, beat.C) {
+		if err := w.look(ctx); err != nil {
+			if ctx.Err() == nil {
+				w.s.log.WarnContext(ctx, "a stream of events ends", "err", err)
+			}
 			return
 		}
 	}
 }
 
 // wait waits until it may be worth looking again; false ends the stream.
-func (w *watch) wait(ctx context.Context, changed <-chan struct{}, beat <-chan time.Time) bool {
+func (w *watch) wait(ctx context.Context, beat <-chan time.Time) bool {
 	select {
 	case <-ctx.Done():
 		return false
@@ -143,7 +153,7 @@ func (w *watch) wait(ctx context.Context, changed <-chan struct{}, beat <-chan t
 		return false
 	case <-beat:
 		return true
-	case <-changed:
+	case <-w.changed:
 	}
 	select {
 	case <-ctx.Done():

@@ -141,8 +141,17 @@ var operations = map[string]struct {
 	"logHead":          {route{"GET", "/api/v1/log/{did}/head"}, true},
 }
 
+// openedByConfig are the operator's operations that [http] public_events opens to anyone.
+var openedByConfig = []string{"eventList", "eventShow", "eventWatch", "eventProve", "eventC2SP", "logHead"}
+
 func TestOpenAPI(t *testing.T) {
-	d := open(t)
+	described(t, open(t), nil)
+	described(t, openWith(t, func(c *config.Config) { c.PublicEvents = true }), openedByConfig)
+}
+
+// described checks the API's own description, in which some of the operator's operations are for anyone as well.
+func described(t *testing.T, d desk, opened []string) {
+	t.Helper()
 	w := d.ask("GET", "/openapi.json", nil)
 	var doc struct {
 		OpenAPI string
@@ -168,6 +177,9 @@ func TestOpenAPI(t *testing.T) {
 			delete(left, op.OperationID)
 			if got := (route{strings.ToUpper(method), path}); !ok || got != want.route || op.Summary == "" || (len(op.Security) > 0) != want.operator || len(op.Responses) < 2 {
 				t.Errorf("%s: got %+v %+v, want %+v", op.OperationID, got, op, want)
+			}
+			if anyone := slices.ContainsFunc(op.Security, func(m map[string][]string) bool { return len(m) == 0 }); anyone != slices.Contains(opened, op.OperationID) {
+				t.Errorf("%s: for anyone %v, by %v", op.OperationID, anyone, op.Security)
 			}
 		}
 	}
@@ -450,7 +462,7 @@ func TestTilesAreTheOperators(t *testing.T) {
 			}
 		}
 	}
-	if w := d.operator("GET", "/api/v1/log/self/tile/entries/000.p/1", nil); w.Code != 200 || !bytes.Contains(w.Body.Bytes(), []byte("log.opened")) || !strings.HasPrefix(w.Header().Get("Cache-Control"), "private, ") {
+	if w := d.operator("GET", "/api/v1/log/self/tile/entries/000.p/1", nil); w.Code != 200 || !bytes.Contains(w.Body.Bytes(), []byte("log.opened")) || w.Header().Get("Cache-Control") != "private, max-age=300" {
 		t.Errorf("got %d %v %.200s", w.Code, w.Header(), w.Body)
 	}
 	if w := d.operator("GET", "/api/v1/log/self/tile/0/000.p/1", nil); w.Code != 200 || w.Body.Len() != 32 {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -34,9 +35,9 @@ func (s *server) logRoutes(api huma.API, mux *http.ServeMux) {
 	s.route(api, http.MethodGet, "/api/v1/events/{id}/proof", "eventProve", "The file that proves an event or an audit row to anyone", http.StatusOK, func(op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *struct {
 			ID   string   `path:"id" maxLength:"128" doc:"of an event or a row, or the index of an event of the own log"`
-			With []string `query:"with" maxItems:"64" doc:"ids of further events and rows, and of bodies of these events"`
+			With []string `query:"with" maxItems:"64" doc:"the operator's: ids of further events and rows, and of bodies of these events"`
 		}) (*bytesOut, error) {
-			b, err := s.Party.Prove(ctx, in.ID, in.With...)
+			b, err := s.prove(ctx, in.ID, in.With)
 			if err != nil {
 				return nil, s.refuse(err)
 			}
@@ -65,6 +66,18 @@ func (s *server) logRoutes(api huma.API, mux *http.ServeMux) {
 			return &struct{ Body LogHead }{out}, nil
 		})
 	})
+}
+
+// prove writes a proof for its reader: rows and private bodies are the operator's. To a stranger whatever is named beside
+// the event is answered alike, so that the answer does not tell what is held.
+func (s *server) prove(ctx context.Context, what string, with []string) ([]byte, error) {
+	if asOperator(ctx) {
+		return s.Party.Prove(ctx, what, with...)
+	}
+	if len(with) > 0 {
+		return nil, fault.New(fault.NotFound, "event", "nothing of that id is proven beside an event").WithHint("ask for the proof of each event by itself")
+	}
+	return s.Party.ProveOpenly(ctx, what)
 }
 
 // orgNamed reads the organization that a path names.
@@ -127,13 +140,14 @@ type EventC2SP struct {
 }
 
 func (s *server) eventC2SP(ctx context.Context, what string) (EventC2SP, error) {
-	at, err := s.Party.Place(ctx, what)
+	found, err := s.Party.Event(ctx, what)
 	if err != nil {
 		return EventC2SP{}, err
 	}
-	pr, err := s.Node.Rec.Proof(ctx, at.ID)
+	id := found[0].Entry.ID()
+	pr, err := s.Node.Rec.Proof(ctx, id)
 	if errors.Is(err, attestation.ErrNotFound) {
-		return EventC2SP{}, fault.Wrap(fault.NotFound, "event", err).WithHint("a tlog-proof is of an event under a signed head; of a row, prove its audit.rows event")
+		return EventC2SP{}, fault.Wrap(fault.NotFound, "event", err).WithHint("a tlog-proof is of an event under a signed head: try again when one covers it")
 	}
 	if err != nil {
 		return EventC2SP{}, err
@@ -147,7 +161,7 @@ func (s *server) eventC2SP(ctx context.Context, what string) (EventC2SP, error) 
 	if err != nil {
 		return EventC2SP{}, err
 	}
-	return EventC2SP{ID: at.ID.String(), Org: pr.Org.String(), Index: pr.Index, Size: p.Note.Head.Size, Entry: pr.Entry, Proof: string(pr.Text), Policy: policy, Witnessed: texts(p.Note.Witnesses()), Need: need}, nil
+	return EventC2SP{ID: id.String(), Org: pr.Org.String(), Index: pr.Index, Size: p.Note.Head.Size, Entry: pr.Entry, Proof: string(pr.Text), Policy: policy, Witnessed: texts(p.Note.Witnesses()), Need: need}, nil
 }
 
 // witnesses are the organizations that may cosign heads of d, and how many the charter in
@@ -202,9 +216,20 @@ func (s *server) heldLog(ctx context.Context, d did.DID) (attestation.Log, error
 	return l, err
 }
 
-// tile serves one tile or entry bundle of a log. What lies at a path never changes: a tile
-// that is not full has its width in its name.
+// maxTileAge is for how many seconds a cache may keep a tile. What lies at a path is the same for ever, but for that of a log
+// which was cut back to the branch that a charter names: whoever audits it must be able to see the other one soon.
+const maxTileAge = 300
+
+// tile serves one tile or entry bundle of a log. A tile that is not full has its width in its name.
 func (s *server) tile(w http.ResponseWriter, r *http.Request) {
+	if !s.isOperator(r.Header.Get("Authorization")) {
+		leave, err := s.enterTiles(w)
+		if err != nil {
+			problemOf(w, 0, s.refuse(err))
+			return
+		}
+		defer leave()
+	}
 	b, err := s.tileBytes(r)
 	if err != nil {
 		problemOf(w, 0, s.refuse(err))
@@ -215,14 +240,19 @@ func (s *server) tile(w http.ResponseWriter, r *http.Request) {
 		who = "public"
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Cache-Control", who+", max-age=31536000, immutable")
+	w.Header().Set("Cache-Control", fmt.Sprintf("%s, max-age=%d", who, maxTileAge))
 	_, _ = w.Write(b)
 }
 
-func (s *server) tileBytes(r *http.Request) ([]byte, error) {
-	if !s.PublicEvents && !s.isOperator(r.Header.Get("Authorization")) {
-		return nil, fault.New(fault.Unauthenticated, "token", "this route is the operator's").WithHint("send the text of DIR/operator.token as bearer token")
+// enterTiles lets a stranger in where tiles are open to anyone.
+func (s *server) enterTiles(w http.ResponseWriter) (leave func(), err error) {
+	if !s.PublicEvents {
+		return nil, errOperators()
 	}
+	return s.enter(w)
+}
+
+func (s *server) tileBytes(r *http.Request) ([]byte, error) {
 	d, err := s.orgNamed(r.PathValue("did"))
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func newLogMetrics(s *server) *logMetrics {
 	return &logMetrics{s: s,
 		size:          desc("log_size", "entries held of a log", "org"),
 		age:           desc("log_head_age_seconds", "seconds since an organization, or as many others as the charter asks for, last said how far its log goes", "org"),
-		state:         desc("log_state", "1 for the state of the own log", "state"),
+		state:         desc("log_state", "1 for each state that the own log is in", "state"),
 		stage:         desc("log_append_seconds", "how long the stages of appending take", "stage"),
 		events:        desc("events_total", "events that reached a level since the start", "level"),
 		void:          desc("events_void_total", "events that never count, since the start", "org", "reason"),
@@ -44,7 +44,7 @@ func newLogMetrics(s *server) *logMetrics {
 		witness:       desc("witness_requests_total", "requests of peers to cosign, by the status answered; 0: this node failed", "status"),
 		dropped:       desc("ingest_dropped_total", "messages that were not taken in, by reason; sync brings what they held", "reason"),
 		lines:         desc("sync_lines_total", "what was offered by sync, by what became of it", "result"),
-		equivocations: desc("equivocations_total", "logs that are proven to have forked"),
+		equivocations: desc("equivocations_total", "logs that were ever proven to have forked, whatever a charter has said of them since"),
 		pins:          desc("pins_bytes", "size of the file of pins"),
 		free:          desc("free_bytes", "bytes that may still be written", "dir"),
 	}
@@ -65,7 +65,7 @@ func (m *logMetrics) Collect(ch chan<- prometheus.Metric) {
 	count := func(d *prometheus.Desc, n uint64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
 	}
-	m.logs(gauge, count)
+	m.logs(gauge)
 	m.recorded(ch, gauge, count)
 	if m.s.Counts == nil {
 		return
@@ -85,9 +85,8 @@ func (m *logMetrics) Collect(ch chan<- prometheus.Metric) {
 var outcomes = map[gossip.Outcome]string{0: "failed", gossip.Taken: "taken", gossip.Held: "held", gossip.Behind: "behind", gossip.Parked: "parked", gossip.False: "false", gossip.Forked: "forked"}
 
 // logs tells of each log that is held.
-func (m *logMetrics) logs(gauge func(*prometheus.Desc, float64, ...string), count func(*prometheus.Desc, uint64, ...string)) {
+func (m *logMetrics) logs(gauge func(*prometheus.Desc, float64, ...string)) {
 	ctx := context.Background()
-	forked := uint64(0)
 	heads, err := m.s.Node.Rec.Heads(ctx)
 	if err != nil {
 		return // a scrape without them is told by their absence
@@ -97,11 +96,7 @@ func (m *logMetrics) logs(gauge func(*prometheus.Desc, float64, ...string), coun
 		if age, ok := m.s.Member.Stated(h.Org); ok {
 			gauge(m.age, age.Seconds(), h.Org.String())
 		}
-		if m.s.Node.Rec.Forked(h.Org) {
-			forked++
-		}
 	}
-	count(m.equivocations, forked)
 	parked, err := m.s.Member.Parked(ctx)
 	if err != nil {
 		return
@@ -111,16 +106,27 @@ func (m *logMetrics) logs(gauge func(*prometheus.Desc, float64, ...string), coun
 	}
 }
 
+// states says which states the own log is in: several may hold at once, and it is open where none else does.
+func (m *logMetrics) states() map[string]bool {
+	rec := m.s.Node.Rec
+	now, _ := rec.State()
+	full, forked := rec.Full() != "", rec.Forked(m.s.Node.Org)
+	return map[string]bool{
+		recorder.Open.String(): now == recorder.Open && !full && !forked, recorder.Recovering.String(): now == recorder.Recovering, recorder.Corrupt.String(): now == recorder.Corrupt,
+		"no_space": full, "forked": forked,
+	}
+}
+
 // recorded tells what the recorder counted.
 func (m *logMetrics) recorded(ch chan<- prometheus.Metric, gauge func(*prometheus.Desc, float64, ...string), count func(*prometheus.Desc, uint64, ...string)) {
-	now, _ := m.s.Node.Rec.State()
-	for _, s := range []recorder.State{recorder.Open, recorder.Recovering, recorder.Corrupt} {
-		is := 0.0
-		if s == now {
-			is = 1
+	for state, is := range m.states() {
+		v := 0.0
+		if is {
+			v = 1
 		}
-		gauge(m.state, is, s.String())
+		gauge(m.state, v, state)
 	}
+	count(m.equivocations, uint64(m.s.Node.Rec.Parted()))
 	st := m.s.Node.Rec.Stats()
 	count(m.events, st.Logged, attestation.Logged.String())
 	count(m.events, st.Authored, attestation.Authored.String())

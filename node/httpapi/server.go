@@ -39,12 +39,12 @@ const (
 // operatorOnly marks a route of the operator in the API's description.
 var operatorOnly = []map[string][]string{{"operator": {}}}
 
+// operatorOrAnyone marks a route that tells the operator more than others.
+var operatorOrAnyone = []map[string][]string{{"operator": {}}, {}}
+
 // open are the operations that need no token: a signed answer for anyone, and what a
 // borrower's agent proves by its own signature. Every other one is the operator's.
 var open = map[string]bool{"trustShow": true, "read": true, "permissionStatus": true}
-
-// publicEvents are the operations that need none either, where the configuration says so.
-var publicEvents = map[string]bool{"eventList": true, "eventShow": true, "eventProve": true, "eventWatch": true, "logHead": true}
 
 // server is the state behind the handlers.
 type server struct {
@@ -55,6 +55,7 @@ type server struct {
 	turnedAway atomic.Uint64
 	// watches and publicWatches hold one item for each open stream of events.
 	watches, publicWatches chan struct{}
+	publicCalls            chan struct{}        // one item for each call of a stranger under way
 	queries                prometheus.Histogram // how long queries of events take
 }
 
@@ -71,7 +72,7 @@ func New(s Services, token, version string, log *slog.Logger) http.Handler {
 	}
 	api := humago.New(mux, cfg)
 	srv := &server{Services: s, token: sha256.Sum256([]byte(token)), log: log,
-		watches: make(chan struct{}, maxWatches), publicWatches: make(chan struct{}, maxPublicWatches),
+		watches: make(chan struct{}, maxWatches), publicWatches: make(chan struct{}, maxPublicWatches), publicCalls: make(chan struct{}, maxPublicCalls),
 		queries: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "trustnode", Name: "query_seconds", Help: "how long a page of events takes", Buckets: recorder.StageBounds()})}
 	api.UseMiddleware(noStore, srv.authorize(api))
 	srv.public(api, mux)
@@ -90,8 +91,12 @@ func (s *server) authorize(api huma.API) func(huma.Context, func(huma.Context)) 
 			next(huma.WithValue(ctx, operatorKey{}, true))
 			return
 		}
-		if open[id] || s.PublicEvents && publicEvents[id] {
+		if open[id] {
 			next(ctx)
+			return
+		}
+		if s.opened(id) {
+			s.openly(api, ctx, next)
 			return
 		}
 		if text, ok := agentToken(header); ok && forAgents[id] {
@@ -103,9 +108,13 @@ func (s *server) authorize(api huma.API) func(huma.Context, func(huma.Context)) 
 			next(huma.WithValue(ctx, callerKey{}, who))
 			return
 		}
-		d := fault.New(fault.Unauthenticated, "token", "this route is the operator's").WithHint("send the text of DIR/operator.token as bearer token")
-		writeProblem(api, ctx, d)
+		writeProblem(api, ctx, errOperators())
 	}
+}
+
+// errOperators refuses what only the operator may ask.
+func errOperators() error {
+	return fault.New(fault.Unauthenticated, "token", "this route is the operator's").WithHint("send the text of DIR/operator.token as bearer token")
 }
 
 // operatorKey marks the context of an operator's call.

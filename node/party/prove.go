@@ -41,20 +41,51 @@ func (p *Party) Prove(ctx context.Context, what string, with ...string) ([]byte,
 	return b, nil
 }
 
-// Place finds the event or row that an id, or an index of the own log, names.
-func (p *Party) Place(ctx context.Context, text string) (casefile.Place, error) {
-	return p.place(ctx, text, false)
+// ProveOpenly is Prove of one event for somebody who is nobody's reader. What is no event, such as a row, is answered as
+// what is not held here.
+func (p *Party) ProveOpenly(ctx context.Context, what string) ([]byte, error) {
+	found, err := p.Event(ctx, what)
+	if err != nil {
+		return nil, err
+	}
+	return p.Prove(ctx, found[0].Entry.ID().String())
+}
+
+// Event finds the event that an id, or an index of the own log, names: every place of it, the one that counts first. The
+// id of a row or a body is that of no event.
+func (p *Party) Event(ctx context.Context, text string) ([]attestation.Found, error) {
+	id, err := p.eventID(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	found, err := p.n.Rec.Find(ctx, id)
+	if err == nil && len(found) == 0 {
+		err = noEvent(text)
+	}
+	return found, err
+}
+
+// eventID reads an id, or an index of the own log.
+func (p *Party) eventID(ctx context.Context, text string) (envelope.ID, error) {
+	if index, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return p.at(ctx, index)
+	}
+	id, err := envelope.ParseID(text)
+	if err != nil {
+		return envelope.ID{}, fault.Wrap(fault.Invalid, "event", err)
+	}
+	return id, nil
+}
+
+func noEvent(text string) error {
+	return fault.New(fault.NotFound, "event", "no event %s is held here", text).WithHint("trustnode event list --json names each by its id")
 }
 
 // place finds what an id or an index of the own log names. What is neither an event nor a row may be the body of one.
 func (p *Party) place(ctx context.Context, text string, body bool) (casefile.Place, error) {
-	if index, err := strconv.ParseUint(text, 10, 64); err == nil {
-		id, err := p.at(ctx, index)
-		return casefile.Place{Org: p.n.Org, ID: id}, err
-	}
-	id, err := envelope.ParseID(text)
+	id, err := p.eventID(ctx, text)
 	if err != nil {
-		return casefile.Place{}, fault.Wrap(fault.Invalid, "event", err)
+		return casefile.Place{}, err
 	}
 	event := id
 	row, err := source{p.n}.Row(ctx, id)
@@ -72,7 +103,7 @@ func (p *Party) place(ctx context.Context, text string, body bool) (casefile.Pla
 	case body:
 		return casefile.Place{ID: id}, nil
 	}
-	return casefile.Place{}, fault.New(fault.NotFound, "event", "no event %s is held here", text).WithHint("trustnode event list --json names each by its id")
+	return casefile.Place{}, noEvent(text)
 }
 
 // at is the event of the own log at an index.

@@ -396,6 +396,13 @@ func (r *Recorder) hasParted(d did.DID) bool {
 	return r.parted[d]
 }
 
+// Parted counts the logs that evidence of a fork is held against, settled or not: it never falls.
+func (r *Recorder) Parted() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.parted)
+}
+
 // Forked reports whether evidence is held that an organization signed two heads of its log
 // that exclude each other, and no charter has named the one that stands and is held here.
 func (r *Recorder) Forked(d did.DID) bool {

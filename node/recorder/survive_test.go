@@ -66,6 +66,9 @@ func TestTheBranchThatStandsIsFetched(t *testing.T) {
 				if got := runs(n.standings(t, acme.did)); got != want || n.Forked(acme.did) {
 					t.Errorf("%s, forked %v: %s, want %s; forked still: %v", name, forked, got, want, n.Forked(acme.did))
 				}
+				if n.Parted() != 1 {
+					t.Errorf("%s: a fork that a charter ended is counted %d times", name, n.Parted())
+				}
 				n.start(t)
 				if err := n.Recheck(ctx, acme.did); err != nil {
 					t.Fatal(err)
