@@ -31,6 +31,9 @@ func (p *opener) charters() error {
 		}
 		p.newer(b.IssuedAt)
 		p.newer(b.NotBefore)
+		for _, m := range b.Members {
+			p.names.Add(m.DID)
+		}
 		all = append(all, one{l.n, e.Envelope, b})
 	}
 	if len(all) == 0 {
@@ -89,19 +92,24 @@ func (p positions) Signed(d did.DID, s pins.Slot, body envelope.ID) (uint64, boo
 	return 0, false
 }
 
-// members holds everybody who says something in the file to the charters: organizations
-// they name, and no other.
-func (p *opener) members() error {
+// Members are the organizations that the charters of a chain name, from its genesis on.
+func Members(chain charter.Chain) map[did.DID]bool {
 	named := map[did.DID]bool{}
 	for seq := uint64(0); ; seq++ {
-		c, ok := p.Chain.At(seq)
+		c, ok := chain.At(seq)
 		if !ok {
-			break
+			return named
 		}
 		for _, m := range c.Members {
 			named[m.DID] = true
 		}
 	}
+}
+
+// members holds everybody who says something in the file to the charters: organizations
+// they name, and no other.
+func (p *opener) members() error {
+	named := Members(p.Chain)
 	for l, d := range of[bundle.DIDLog](p) {
 		if !named[d.DID] {
 			return fault(l.n, "%s is no member, its DID log is not needed", d.DID)
@@ -112,9 +120,17 @@ func (p *opener) members() error {
 		if !named[e.event().Org] {
 			return fault(e.line, "%s is no member", e.event().Org)
 		}
-		for _, s := range e.Witnessed {
-			if !named[s.Org] {
-				return fault(e.line, "%s cosigned and is no member", s.Org)
+	}
+	return p.witnessedBy(named)
+}
+
+// witnessedBy fails the first entry that an organization beside those named has cosigned: anybody can put a line under a
+// head, so that one who asks for witnesses would count strangers.
+func (s Set) witnessedBy(named map[did.DID]bool) error {
+	for _, e := range s.Entries {
+		for _, w := range e.Witnessed {
+			if !named[w.Org] {
+				return fault(e.line, "%s cosigned and is no member", w.Org)
 			}
 		}
 	}

@@ -162,6 +162,10 @@ func (p *opener) heads(all []claimed) error {
 			return err
 		}
 		p.Entries[i].Witnessed = n.seen
+		p.names.Add(org)
+		for _, s := range n.seen {
+			p.names.Add(s.Org)
+		}
 	}
 	for i := range p.Entries {
 		e := &p.Entries[i]

@@ -115,7 +115,8 @@ func (b *builder) covering(log attestation.Log, org did.DID, index uint64, by co
 	return best, seen, nil
 }
 
-// trueLines keeps the log's own line and each true cosignature of another organization.
+// trueLines keeps the log's own line and each true cosignature of another organization, where charters are in the file of
+// one that these name: the others witness nothing there.
 func (b *builder) trueLines(n attlog.Note) []attlog.Line {
 	var out []attlog.Line
 	for _, l := range n.Lines {
@@ -125,7 +126,9 @@ func (b *builder) trueLines(n attlog.Note) []attlog.Line {
 	}
 	good, _ := n.Cosignatures(b.ring.witness)
 	for _, c := range good {
-		out = append(out, c.Line)
+		if len(b.bodies) == 0 || slices.Contains(slices.Collect(b.members()), c.Witness) {
+			out = append(out, c.Line)
+		}
 	}
 	return out
 }

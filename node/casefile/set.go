@@ -34,6 +34,7 @@ type Set struct {
 	rules  mediation.Terms
 
 	ring    *ring
+	names   Names
 	keys    map[did.DID]history.Keys
 	byID    map[envelope.ID]*Entry
 	bodies  map[envelope.ID]held
@@ -153,7 +154,7 @@ func open(ctx context.Context, b []byte, o Options) (Set, error) {
 
 func newOpener(ctx context.Context, r *ring, lines []line) *opener {
 	p := &opener{ctx: ctx, lines: lines, used: map[int]bool{}, last: map[did.DID]int{}, notes: map[string]note{}}
-	p.Set = Set{ring: r, keys: map[did.DID]history.Keys{}, byID: map[envelope.ID]*Entry{}, bodies: map[envelope.ID]held{},
+	p.Set = Set{ring: r, names: Names{}, keys: map[did.DID]history.Keys{}, byID: map[envelope.ID]*Entry{}, bodies: map[envelope.ID]held{},
 		rows: map[envelope.ID]row{}, objects: map[envelope.ID]object{}, agents: map[envelope.ID]agent{}}
 	return p
 }
@@ -208,6 +209,7 @@ func (p *opener) dids() error {
 			return fault(l.n, "DID log of %s: it repeats what stands above, or is not spelled as a log is", d.DID)
 		}
 		p.last[d.DID] = l.n
+		p.names.Add(d.DID)
 	}
 	return p.witnessFiles()
 }

@@ -7,6 +7,7 @@ import (
 	"trustnode/attestation"
 	"trustnode/attestation/trust"
 	"trustnode/did"
+	"trustnode/did/didkey"
 	"trustnode/did/envelope"
 	"trustnode/did/keyring"
 	"trustnode/federation"
@@ -97,7 +98,7 @@ func (s *session) known() error {
 	}
 	s.clock = s.at
 	var err error
-	if s.evidence, err = casefile.OpenEvidence(s.ctx, s.ring, lines); err != nil {
+	if s.evidence, err = casefile.OpenEvidence(s.ctx, s.ring, lines, s.names); err != nil {
 		return s.faulty(err)
 	}
 	if err := s.evidence.Against(s.pinned); err != nil {
@@ -184,10 +185,9 @@ func (s *session) other(n int, e envelope.Envelope) error {
 	return (&refusal{outcome: Unsupported, what: article(e.Type.What()) + " is for whoever it is addressed to, and not verified from a file"}).at(n)
 }
 
-// vouchOrgs adds the fingerprints a bundle without charters can be compared by, and says of
-// each organization what is not known.
+// vouchOrgs adds the fingerprints that a bundle can be compared by where no charter in it vouches for an organization, and
+// says of each organization what is not known.
 func (s *session) vouchOrgs() {
-	federation := len(s.vouchers) > 0
 	said := map[did.DID]bool{}
 	for _, l := range s.own {
 		d := orgOf(l.Line)
@@ -195,10 +195,29 @@ func (s *session) vouchOrgs() {
 			continue
 		}
 		said[d] = true
-		if !federation {
+		if !s.members[d] {
 			s.orgVoucher(d)
 		}
 		s.unsaidHead(d)
+	}
+	s.strangers()
+}
+
+// strangers adds whoever speaks in the log of its own beside charters that do not name it: whatever vouches for the
+// federation says nothing of it, though its DID may name the domain of a member.
+func (s *session) strangers() {
+	for _, d := range s.evidence.Orgs() {
+		if s.members == nil || s.members[d] {
+			continue
+		}
+		if d.Method() == didkey.Method {
+			s.voucher(voucher{text: d.String(), of: d.String(), org: d})
+		} else {
+			s.orgVoucher(d)
+		}
+		for i := range s.vouchers {
+			s.vouchers[i].stranger = s.vouchers[i].stranger || s.vouchers[i].org == d
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"trustnode/did/keyring"
 	"trustnode/federation/bundle"
 	"trustnode/federation/charter"
+	"trustnode/node/casefile"
 )
 
 // charters walks the charters of a bundle from the genesis on, or else opens its joins.
@@ -115,6 +116,10 @@ func (s *session) counted(f charter.File, ring charter.Ring) error {
 
 func (s *session) sayCharters(res charter.Result, pin *bundle.Pin) error {
 	if !res.Chain.IsZero() {
+		s.members = casefile.Members(res.Chain)
+		if err := s.evidence.WitnessedBy(s.members); err != nil {
+			return s.faulty(err)
+		}
 		known := voucher{text: charter.Fingerprint(res.Chain.Federation()), of: res.Chain.Head().Name}
 		upTo, ok, err := s.pinned.Charter(res.Chain)
 		if err != nil {

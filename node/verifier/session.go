@@ -35,12 +35,13 @@ type session struct {
 	evidence  casefile.Evidence
 	agents    []envelope.Verified[keyring.Agent] // of the file and the material
 	vouchers  []voucher
-	pinned    casefile.Known              // what was seen before
-	called    map[string]map[did.DID]bool // DIDs by what they are called for short
+	pinned    casefile.Known   // what was seen before
+	names     casefile.Names   // of who has a part in the files
+	members   map[did.DID]bool // named by the charters of the file, once these verify; nil without
 }
 
 func newSession(ctx context.Context, o Options) *session {
-	s := &session{ctx: ctx, o: o, name: named(o.Name), at: o.At, late: o.Now, from: map[int]string{}, webs: map[did.DID]string{}, logs: map[did.DID]int{}, called: map[string]map[did.DID]bool{}}
+	s := &session{ctx: ctx, o: o, name: named(o.Name), at: o.At, late: o.Now, from: map[int]string{}, webs: map[did.DID]string{}, logs: map[did.DID]int{}, names: casefile.Names{}}
 	if s.at.IsZero() {
 		s.at = o.Now
 	}

@@ -7,42 +7,30 @@ import (
 	"time"
 
 	"trustnode/did"
-	"trustnode/did/didwebvh"
 	"trustnode/did/envelope"
+	"trustnode/federation/charter"
 	"trustnode/node/casefile"
 )
 
-// short is how a report names an organization: the domain and path of a did:webvh, unless
-// two DIDs go by it in these files; any other DID in full.
-func (s *session) short(d did.DID) string {
-	name := short(d)
-	if len(s.called[name]) > 1 {
-		return d.String()
-	}
-	return name
-}
+// short is how a report names an organization.
+func (s *session) short(d did.DID) string { return s.names.Short(d) }
 
-// call takes note of the DIDs that lines are of.
+// call takes note of the organizations that lines are of, and of those that charters name.
 func (s *session) call(lines []casefile.Numbered) {
 	for _, l := range lines {
 		if d := orgOf(l.Line); !d.IsZero() {
-			if s.called[short(d)] == nil {
-				s.called[short(d)] = map[did.DID]bool{}
+			s.names.Add(d)
+		}
+		e, ok := asEnvelope(l.Line)
+		if !ok || e.Type != charter.Type {
+			continue
+		}
+		if b, err := envelope.Decode[charter.Body](e); err == nil {
+			for _, m := range b.Members {
+				s.names.Add(m.DID)
 			}
-			s.called[short(d)][d] = true
 		}
 	}
-}
-
-// short is the domain and path of a did:webvh, which need not be its alone.
-func short(d did.DID) string {
-	if d.Method() != didwebvh.Method {
-		return d.String()
-	}
-	if _, domain, ok := strings.Cut(d.ID(), ":"); ok {
-		return domain
-	}
-	return d.String()
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
