@@ -208,7 +208,7 @@ func (p *opener) note(at int, n attlog.Note) (note, error) {
 	}
 	if unheld > 0 {
 		p.deferred = append(p.deferred, &Fault{at, fmt.Sprintf("%s by organizations whose DID logs are not in the file, on the head of %s of size %d",
-			count(unheld, "cosignature"), short(n.Org), n.Head.Size), true})
+			Count(unheld, "cosignature"), short(n.Org), n.Head.Size), true})
 	}
 	done := note{Note: n}
 	for _, c := range good {

@@ -57,7 +57,7 @@ func (s Set) org(d did.DID) string { return s.names.Short(d) }
 func (s Set) agentName(d did.DID) string {
 	for _, a := range s.agentsByID() {
 		if a.Body().Agent == d {
-			return "agent " + strconv.Quote(a.Body().Name) + " of " + s.org(a.Body().Org)
+			return "agent " + quote(a.Body().Name) + " of " + s.org(a.Body().Org)
 		}
 	}
 	return d.String()
@@ -125,31 +125,12 @@ func dated(o object) time.Time {
 
 func number(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// thousands writes a number with separators.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
 // points writes thousandths of a point.
 func points(milli uint64) string {
 	if milli%1000 == 0 {
 		return number(milli / 1000)
 	}
 	return strconv.FormatFloat(float64(milli)/1000, 'f', 3, 64)
-}
-
-// quote shows a text of a peer on one line, cut where it is long.
-func quote(s string) string {
-	if len(s) > maxText {
-		s = strings.ToValidUTF8(s[:maxText], "") + "…"
-	}
-	return strconv.Quote(s)
 }
 
 func fingerprint(s Set) string { return charter.Fingerprint(s.Chain.Federation()) }

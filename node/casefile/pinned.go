@@ -122,7 +122,7 @@ func (e Evidence) Unwitnessed(need int) []*Fault { return e.Set.unwitnessed(need
 func (s Set) unwitnessed(need int) (out []*Fault) {
 	for _, e := range s.Entries {
 		if n := len(e.Witnessed); n < need {
-			out = append(out, &Fault{e.line, fmt.Sprintf("%s %d is witnessed by %s, %d are asked for", short(e.event().Org), e.Index, count(n, "organization"), need), true})
+			out = append(out, &Fault{e.line, fmt.Sprintf("%s %d is witnessed by %s, %d are asked for", short(e.event().Org), e.Index, Count(n, "organization"), need), true})
 		}
 	}
 	return out

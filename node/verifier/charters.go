@@ -120,7 +120,7 @@ func (s *session) sayCharters(res charter.Result, pin *bundle.Pin) error {
 		if err := s.evidence.WitnessedBy(s.members); err != nil {
 			return s.faulty(err)
 		}
-		known := voucher{text: charter.Fingerprint(res.Chain.Federation()), of: res.Chain.Head().Name}
+		known := voucher{text: charter.Fingerprint(res.Chain.Federation()), of: quote(res.Chain.Head().Name)}
 		upTo, ok, err := s.pinned.Charter(res.Chain)
 		if err != nil {
 			return s.faulty(err)

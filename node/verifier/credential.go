@@ -14,6 +14,7 @@ import (
 	"trustnode/did/didwebvh"
 	"trustnode/did/keyring"
 	"trustnode/did/strictjson"
+	"trustnode/node/casefile"
 )
 
 // credential verifies a Verifiable Credential under what the material has of its issuer.
@@ -150,10 +151,10 @@ func agentWords(c credential.Result) string {
 func span(c credential.Result) string {
 	out := ""
 	if !c.ValidFrom.IsZero() {
-		out += ", from " + stamp(c.ValidFrom)
+		out += ", from " + casefile.Stamp(c.ValidFrom)
 	}
 	if !c.ValidUntil.IsZero() {
-		out += ", until " + stamp(c.ValidUntil)
+		out += ", until " + casefile.Stamp(c.ValidUntil)
 	}
 	return out
 }

@@ -57,7 +57,7 @@ func TestWhatAProofSays(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"proof-with.tnb": "acme.example wrote down that did:key:z6MkgeAYjgfXDoaxMou4TKNEtGJ8cYHARPASB12ehQ8b13ie asked under loan zQmdASYZJPcKM5sAddBPFnwaNptnPE8YBmedjukRZ6sy7bS and was refused as revoked: row 0, committed at 6, after the revocation at 5",
+		"proof-with.tnb": "acme.example wrote down that did:key:z6MkgeAYjgfXDoaxMou4TKNEtGJ8cYHARPASB12ehQ8b13ie asked under loan zQmdASYZJPcKM5sAddBPFnwaNptnPE8YBmedjukRZ6sy7bS and was refused as \"revoked\": row 0, committed at 6, after the revocation at 5",
 		"proof-row.tnb":  "was given answer 1, of 0 entries, under loan zQmdASYZJPcKM5sAddBPFnwaNptnPE8YBmedjukRZ6sy7bS: row 1, committed at 4",
 	} {
 		var claims []string
