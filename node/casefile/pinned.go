@@ -3,6 +3,7 @@ package casefile
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -18,8 +19,8 @@ import (
 // logs. A file that says otherwise at the place of a pin does not verify, whatever signs it. The zero value knows nothing.
 type Known struct{ pins.Pins }
 
-// Charter gives the highest pinned charter of the federation of c, false if none is pinned. Where the chain ends before it, the
-// pin still knows its genesis, whose id is that of the federation. Errors are *Fault: the chain holds another charter there.
+// Charter gives the highest pinned charter of the federation of c, false if none is pinned. Where the chain ends before it, it
+// is 0: nothing ties what lies above the genesis to the pin, which knows no more of that chain than a fingerprint does. Errors are *Fault: the chain holds another charter there.
 func (k Known) Charter(c charter.Chain) (upTo uint64, ok bool, err error) {
 	if k.Pins == nil || c.IsZero() {
 		return 0, false, nil
@@ -28,17 +29,25 @@ func (k Known) Charter(c charter.Chain) (upTo uint64, ok bool, err error) {
 	if !ok {
 		return 0, false, nil
 	}
-	if at, has := c.At(slot.N); has && at.ID.String() != value {
+	at, has := c.At(slot.N)
+	if !has {
+		return 0, true, nil
+	}
+	if at.ID.String() != value {
 		return 0, false, fault(0, "charter %d in the file is %s, the pins name %s", slot.N, at.ID, value)
 	}
 	return slot.N, true, nil
 }
 
 // DID gives the pinned version of d, false if none is pinned or the history that the file holds ends before it: nothing
-// ties its last entry to the pinned one then. Errors are *Fault: the history is another than the pinned one.
+// ties its last entry to the pinned one then. A did:web has no history: its document is the pinned one or another. Errors are
+// *Fault: the history, or that document, is another than the pinned one.
 func (k Known) DID(ctx context.Context, ring *keyring.Ring, d did.DID) (upTo int, ok bool, err error) {
 	if k.Pins == nil {
 		return 0, false, nil
+	}
+	if d.Method() == "web" {
+		return k.web(ctx, ring, d)
 	}
 	h, err := ring.History(ctx, d)
 	if err != nil {
@@ -52,6 +61,19 @@ func (k Known) DID(ctx context.Context, ring *keyring.Ring, d did.DID) (upTo int
 		upTo, ok = max(upTo, n), ok || known
 	}
 	return upTo, ok, nil
+}
+
+// web is DID for a did:web.
+func (k Known) web(ctx context.Context, ring *keyring.Ring, d did.DID) (upTo int, ok bool, err error) {
+	slot, version, ok := k.Highest(pins.KindDID, d.String())
+	held, err := ring.Head(ctx, d)
+	if !ok || err != nil {
+		return 0, false, nil
+	}
+	if held.ID != version {
+		return 0, false, fault(0, "the did.json of %s is version %s, the pins name %s", d, held.ID, version)
+	}
+	return int(min(slot.N, math.MaxInt)), true, nil
 }
 
 // version is DID for one name of a log.
@@ -86,6 +108,14 @@ func (k Known) Head(org did.DID, h attestation.Head, line int) error {
 	return nil
 }
 
+// upToCharter says how far pins know a chain.
+func upToCharter(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", up to charter %d", n)
+}
+
 // known compares all that the file holds with what is pinned, and says in words what that vouches for its genesis, if anything.
 func (p *opener) known(k Known) (string, error) {
 	upTo, ok, err := k.Charter(p.Chain)
@@ -99,7 +129,7 @@ func (p *opener) known(k Known) (string, error) {
 	}
 	by := ""
 	if ok {
-		by = fmt.Sprintf("the genesis that the pins know, up to charter %d", upTo)
+		by = "the genesis that the pins know" + upToCharter(upTo)
 	}
 	return by, p.against(k)
 }

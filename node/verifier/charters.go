@@ -126,7 +126,10 @@ func (s *session) sayCharters(res charter.Result, pin *bundle.Pin) error {
 			return s.faulty(err)
 		}
 		if ok {
-			known.by = fmt.Sprintf("the pins know, up to charter %d", upTo)
+			known.by = "whose genesis the pins know"
+			if upTo > 0 {
+				known.by = fmt.Sprintf("the pins know, up to charter %d", upTo)
+			}
 		}
 		s.voucher(known)
 		for seq := uint64(0); seq <= res.Chain.Head().Seq; seq++ {

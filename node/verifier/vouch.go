@@ -34,12 +34,12 @@ func (s *session) orgVoucher(d did.DID) {
 	if err != nil {
 		return
 	}
-	if file, ok := s.webs[d]; ok {
-		s.line("trust", "the keys of %s are those of %s, given with --with: nothing but that proves them", d, file)
-	}
 	known := voucher{text: fingerprint, of: s.short(d), org: d}
 	if upTo, ok, err := s.pinned.DID(s.ctx, s.ring, d); err == nil && ok {
 		known.by = fmt.Sprintf("the pins know, up to version %d", upTo)
+	}
+	if file, ok := s.webs[d]; ok && known.by == "" {
+		s.line("trust", "the keys of %s are those of %s, given with --with: nothing but that proves them", d, file)
 	}
 	s.voucher(known)
 }
