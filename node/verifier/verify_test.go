@@ -71,6 +71,7 @@ func TestWhatDecidesIsNamed(t *testing.T) {
 	keyVC := prove(vcOf("did:key:"+kid(bi)), "did:key:"+kid(bi)+"#"+kid(bi), bi)
 	webVC := prove(vcOf(betaWeb), betaWeb+"#"+kid(bi), bi)
 	betaLog := with(beta().Log())
+	gone := must(plain().Extend(must(didwebvh.Move(ctx, plain(), didwebvh.MoveRequest{Update: key(u3), Next: pub(bu1), Domain: "new.example", At: day2.Add(time.Hour)})), nil, now))
 	for _, c := range []struct {
 		name    string
 		file    []byte
@@ -116,6 +117,10 @@ func TestWhatDecidesIsNamed(t *testing.T) {
 		{"a credential of a key that was never listed", prove(vcOf(one().DID().String()), one().DID().String()+"#"+kid(ag), ag), verifier.Options{With: acme}, verifier.Broken,
 			[]string{"the newest version here of acme.example does not list it"}},
 		{"a credential of an issuer that moved", vc(), verifier.Options{With: with(moved().Log())}, verifier.Verifies, []string{"this DID has moved to " + moved().DID().String(), `"agent" "billing", who may "borrow"`}},
+		{"a credential of a key that was rotated out before a move", vc(), verifier.Options{With: with(gone.Log())}, verifier.Pending, []string{kid(i1) + " left the document of acme.example in entry 2"}},
+		{"a forged credential of a key that was rotated out before a move", bytes.Replace(vc(), []byte("borrow"), []byte("lender"), 1), verifier.Options{With: with(gone.Log())}, verifier.Broken, []string{"signature"}},
+		{"a credential in the name of after a move, by a key of before it", prove(vcOf(gone.DID().String()), gone.DID().String()+"#"+kid(i1), i1), verifier.Options{With: with(gone.Log())}, verifier.Broken, []string{"not by the issuer"}},
+		{"a forged credential in the name of after a move, under a key of before it", prove(vcOf(gone.DID().String()), gone.DID().String()+"#"+kid(i1), ag), verifier.Options{With: with(gone.Log())}, verifier.Broken, []string{"not by the issuer"}},
 		{"a draft of an agent object", envelope.Envelope{Type: keyring.AgentType, Body: must(envelope.Marshal(billing(one())))}.DSSE(), verifier.Options{}, verifier.Pending,
 			[]string{"is a draft: nobody has signed it yet", "agent request --key-dir", "agent add billing --request"}},
 		{"an empty object", []byte("{}"), verifier.Options{}, verifier.Broken, []string{"it is an empty JSON object\n"}},
