@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"trustnode/attestation"
 	"trustnode/did"
 	"trustnode/did/didwebvh"
+	"trustnode/did/envelope"
 	"trustnode/did/keyring"
 	"trustnode/did/pins"
 	"trustnode/federation/charter"
@@ -146,12 +148,21 @@ func (s Set) against(k Known) error {
 	return nil
 }
 
-// Unwitnessed lists the entries that fewer than need organizations beside their own have cosigned, nil where need is 0.
-func (e Evidence) Unwitnessed(need int) []*Fault { return e.Set.unwitnessed(need) }
+// Unwitnessed lists the entries that fewer than need organizations beside their own have cosigned, nil where need is 0. Where
+// the file is about something, the entries that prove it are asked alone: what they rest on, an old rotation for example, may
+// be older than the federation, and nobody will cosign its head any more.
+func (e Evidence) Unwitnessed(need int, about []envelope.ID) []*Fault {
+	return e.Set.unwitnessed(need, func(x Entry) bool {
+		return len(about) == 0 || slices.ContainsFunc(about, func(id envelope.ID) bool {
+			r, ok := e.Set.rows[id]
+			return id == x.Event.ID() || id == x.event().Body || ok && r.entry.Event.ID() == x.Event.ID()
+		})
+	})
+}
 
-func (s Set) unwitnessed(need int) (out []*Fault) {
+func (s Set) unwitnessed(need int, asked func(Entry) bool) (out []*Fault) {
 	for _, e := range s.Entries {
-		if n := len(e.Witnessed); n < need {
+		if n := len(e.Witnessed); n < need && asked(e) {
 			out = append(out, &Fault{e.line, fmt.Sprintf("%s %d is witnessed by %s, %d are asked for", short(e.event().Org), e.Index, Count(n, "organization"), need), true})
 		}
 	}

@@ -146,7 +146,7 @@ func open(ctx context.Context, b []byte, o Options) (Set, error) {
 	if p.Vouched, err = p.vouched(o); err != nil {
 		return Set{}, err
 	}
-	if few := p.unwitnessed(o.Witnesses); len(few) > 0 {
+	if few := p.unwitnessed(o.Witnesses, func(Entry) bool { return true }); len(few) > 0 {
 		return Set{}, few[0]
 	}
 	return p.Set, nil

@@ -58,7 +58,9 @@ func TestTheCodeOfARowIsNoSentence(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := e.Words(func(int) bool { return true })
-	if !slices.ContainsFunc(said, func(l Line) bool { return strings.Contains(l.Text, `was refused as "nothing, for it was allowed": row`) }) {
+	if !slices.ContainsFunc(said, func(l Line) bool {
+		return strings.Contains(l.Text, `was refused as "nothing, for it was allowed": row`)
+	}) {
 		t.Errorf("%q", said)
 	}
 }

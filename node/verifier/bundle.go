@@ -113,7 +113,7 @@ func (s *session) known() error {
 			s.wait(pending("%s", f.What).at(f.Line).hinted("%s", evidenceHint))
 		}
 	}
-	for _, f := range s.evidence.Unwitnessed(s.o.Witnesses) {
+	for _, f := range s.evidence.Unwitnessed(s.o.Witnesses, s.about) {
 		if f.Line > 0 {
 			s.wait(pending("%s", f.What).at(f.Line).hinted("a proof written later may hold more cosignatures: trustnode event prove ID"))
 		}

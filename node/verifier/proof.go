@@ -18,6 +18,7 @@ func (s *session) proof(b []byte) error {
 	if err != nil {
 		return s.faulty(err)
 	}
+	s.about = about
 	if err := s.bundle(b); err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ type Options struct {
 	Now         time.Time // the clock; must be set
 	At          time.Time // when objects are to hold; zero: Now, and for a case the newest statement in it
 	With        []Material
-	Witnesses   int       // organizations that must have cosigned each event, beside its own; 0 asks for none
+	Witnesses   int       // organizations that must have cosigned each event a proof is about, or each entry, beside its own; 0 asks for none
 	Pins        pins.Pins // what was seen before, with which the file has to agree; nil: nothing was
 
 	// Witness gives the did-witness.json of the file, nil if there is none. It is called at

@@ -32,6 +32,7 @@ type session struct {
 	from      map[int]string      // file of each line of the material
 	webs      map[did.DID]string  // did:web documents of the material, and the file they came in
 	logs      map[did.DID]int     // newest version of each log that the file itself holds
+	about     []envelope.ID       // what a proof names; nil of another file
 	evidence  casefile.Evidence
 	agents    []envelope.Verified[keyring.Agent] // of the file and the material
 	vouchers  []voucher
