@@ -60,7 +60,7 @@ func OpenEvidence(ctx context.Context, r *keyring.Ring, lines []Numbered, names 
 func (e *Evidence) disputed() {
 	for _, x := range e.Set.Entries {
 		if at, ok := e.Tainted(x.event().Org, x.Index); ok {
-			e.Pending = append(e.Pending, &Fault{x.line, short(x.event().Org) + " " + number(x.Index) + " is disputed: the key.rotated at index " +
+			e.Pending = append(e.Pending, &Fault{x.line, e.Set.org(x.event().Org) + " " + number(x.Index) + " is disputed: the key.rotated at index " +
 				number(at) + " says that the key was not safe then", true})
 		}
 	}

@@ -118,8 +118,8 @@ func upToCharter(n uint64) string {
 	return fmt.Sprintf(", up to charter %d", n)
 }
 
-// known compares all that the file holds with what is pinned, and says in words what that vouches for its genesis, if anything.
-func (p *opener) known(k Known) (string, error) {
+// comparePins compares all that the file holds with what is pinned, and says in words what that vouches for its genesis, if anything.
+func (p *opener) comparePins(k Known) (string, error) {
 	upTo, ok, err := k.Charter(p.Chain)
 	if err != nil {
 		return "", err
@@ -163,7 +163,7 @@ func (e Evidence) Unwitnessed(need int, about []envelope.ID) []*Fault {
 func (s Set) unwitnessed(need int, asked func(Entry) bool) (out []*Fault) {
 	for _, e := range s.Entries {
 		if n := len(e.Witnessed); n < need && asked(e) {
-			out = append(out, &Fault{e.line, fmt.Sprintf("%s %d is witnessed by %s, %d are asked for", short(e.event().Org), e.Index, Count(n, "organization"), need), true})
+			out = append(out, &Fault{e.line, fmt.Sprintf("%s %d is witnessed by %s, %d are asked for", s.org(e.event().Org), e.Index, Count(n, "organization"), need), true})
 		}
 	}
 	return out

@@ -27,7 +27,7 @@ func (s *session) bundle(b []byte) error {
 		return broken("the file says nothing")
 	}
 	s.call(s.own)
-	for _, step := range []func() error{s.ownLogs, s.known, func() error { return s.charters(header.Pin) }, s.objects} {
+	for _, step := range []func() error{s.ownLogs, s.evidenceLines, func() error { return s.charters(header.Pin) }, s.objects} {
 		if err := s.ctx.Err(); err != nil {
 			return err
 		}
@@ -86,9 +86,9 @@ func firstOther(a, b []byte) int {
 	return n
 }
 
-// known verifies what logs and organizations say: events, rows, bodies, what agents signed,
+// evidenceLines verifies what logs and organizations say: events, rows, bodies, what agents signed,
 // and the agents.
-func (s *session) known() error {
+func (s *session) evidenceLines() error {
 	var lines []casefile.Numbered
 	for _, l := range s.pool() {
 		if e, ok := asEnvelope(l.Line); ok {
@@ -166,7 +166,7 @@ func (s *session) objects() error {
 	return nil
 }
 
-// other verifies one object, unless known or charters did.
+// other verifies one object, unless evidenceLines or charters did.
 func (s *session) other(n int, e envelope.Envelope) error {
 	switch e.Type {
 	case keyring.AgentType, charter.Type, charter.JoinType,

@@ -106,7 +106,7 @@ type signature struct {
 // stands verifies an object that lies in no log: open is to find it signed by a key of the
 // version it names, and that key must be at the head still. What it says else is open's.
 func (s *session) stands(c signature, open func(envelope.KeySource) error) error {
-	if !known(c.org) {
+	if !knownMethod(c.org) {
 		return broken("%s is of %s; an organization has a did:webvh, did:web or did:key", c.what, c.org).at(c.line)
 	}
 	err := open(s.ring.AtSource(c.version))
@@ -170,8 +170,8 @@ func (s *session) left(d did.DID, kid string) (int, bool) {
 	return 0, false
 }
 
-// known says whether an organization can have such a DID.
-func known(d did.DID) bool {
+// knownMethod says whether an organization can have such a DID.
+func knownMethod(d did.DID) bool {
 	return slices.Contains([]string{didwebvh.Method, didkey.Method, "web"}, d.Method())
 }
 

@@ -35,7 +35,7 @@ const (
 )
 
 var kindWords = map[Kind]string{
-	KindProof: "proof of an event", KindBundle: "bundle", KindDIDLog: "DID log", KindDocument: "DID document", KindWitness: "witness file of a DID log",
+	KindProof: "proof of an event or row", KindBundle: "bundle", KindDIDLog: "DID log", KindDocument: "DID document", KindWitness: "witness file of a DID log",
 	KindResolution: "DID resolution result", KindObject: "signed object", KindCompact: "object in compact form", KindCredential: "credential",
 }
 
