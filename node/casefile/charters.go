@@ -8,6 +8,7 @@ import (
 	"trustnode/attestation"
 	"trustnode/did"
 	"trustnode/did/envelope"
+	"trustnode/did/keyring"
 	"trustnode/did/pins"
 	"trustnode/federation/bundle"
 	"trustnode/federation/charter"
@@ -92,8 +93,9 @@ func (p positions) Signed(d did.DID, s pins.Slot, body envelope.ID) (uint64, boo
 	return 0, false
 }
 
-// Members are the organizations that the charters of a chain name, from its genesis on.
-func Members(chain charter.Chain) map[did.DID]bool {
+// Members are the organizations that the charters of a chain name, from its genesis on, by each name that the log of one in r
+// has or had.
+func Members(ctx context.Context, chain charter.Chain, r *keyring.Ring) map[did.DID]bool {
 	named := map[did.DID]bool{}
 	for seq := uint64(0); ; seq++ {
 		c, ok := chain.At(seq)
@@ -102,6 +104,11 @@ func Members(chain charter.Chain) map[did.DID]bool {
 		}
 		for _, m := range c.Members {
 			named[m.DID] = true
+			if h, err := r.History(ctx, m.DID); err == nil {
+				for _, d := range h.DIDs() {
+					named[d] = true
+				}
+			}
 		}
 	}
 }
@@ -109,7 +116,7 @@ func Members(chain charter.Chain) map[did.DID]bool {
 // members holds everybody who says something in the file to the charters: organizations
 // they name, and no other.
 func (p *opener) members() error {
-	named := Members(p.Chain)
+	named := Members(p.ctx, p.Chain, p.ring.Ring)
 	for l, d := range of[bundle.DIDLog](p) {
 		if !named[d.DID] {
 			return fault(l.n, "%s is no member, its DID log is not needed", d.DID)

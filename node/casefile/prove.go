@@ -129,11 +129,21 @@ func (b *builder) trueLines(n attlog.Note) []attlog.Line {
 	}
 	good, _ := n.Cosignatures(b.ring.witness)
 	for _, c := range good {
-		if len(b.bodies) == 0 || slices.Contains(slices.Collect(b.members()), c.Witness) {
+		if len(b.bodies) == 0 || b.isMember(c.Witness) {
 			out = append(out, c.Line)
 		}
 	}
 	return out
+}
+
+// isMember says whether a charter names an organization, by a name that it has or had.
+func (b *builder) isMember(d did.DID) bool {
+	for m := range b.members() {
+		if h, err := b.ring.History(b.ctx, m); m == d || err == nil && h.Names(d) {
+			return true
+		}
+	}
+	return false
 }
 
 // witnesses counts the cosignatures that count, and gives the time of the first.

@@ -196,7 +196,7 @@ func (s *session) vouchOrgs() {
 		}
 		said[d] = true
 		if !s.members[d] {
-			s.orgVoucher(d)
+			s.outsider(d)
 		}
 		s.unsaidHead(d)
 	}
@@ -210,15 +210,21 @@ func (s *session) strangers() {
 		if s.members == nil || s.members[d] {
 			continue
 		}
-		if d.Method() == didkey.Method {
-			s.voucher(voucher{text: d.String(), of: d.String(), org: d})
-		} else {
-			s.orgVoucher(d)
-		}
+		s.outsider(d)
 		for i := range s.vouchers {
 			s.vouchers[i].stranger = s.vouchers[i].stranger || s.vouchers[i].org == d
 		}
 	}
+}
+
+// outsider adds what an organization can be compared by that no charter names. Beside a federation that of a did:key is asked
+// for too: the DID itself.
+func (s *session) outsider(d did.DID) {
+	if s.members == nil || d.Method() != didkey.Method {
+		s.orgVoucher(d)
+		return
+	}
+	s.voucher(voucher{text: d.String(), of: d.String(), org: d})
 }
 
 // orgOf is the organization a DID log, a join or an agent object is of.

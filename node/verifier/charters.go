@@ -116,7 +116,7 @@ func (s *session) counted(f charter.File, ring charter.Ring) error {
 
 func (s *session) sayCharters(res charter.Result, pin *bundle.Pin) error {
 	if !res.Chain.IsZero() {
-		s.members = casefile.Members(res.Chain)
+		s.members = casefile.Members(s.ctx, res.Chain, s.ring)
 		if err := s.evidence.WitnessedBy(s.members); err != nil {
 			return s.faulty(err)
 		}

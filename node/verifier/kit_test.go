@@ -179,9 +179,13 @@ func genesis(signers ...byte) envelope.Envelope { return genesisOf("fin-lending"
 
 func genesisOf(name string, signers ...byte) envelope.Envelope {
 	acme, _ := two()
+	return genesisWith(name, joinOf(acme, "acme", i2), signers...)
+}
+
+func genesisWith(name string, acme charter.Join, signers ...byte) envelope.Envelope {
 	gamma := joinOf(beta(), "gamma", gi)
 	gamma.Org, gamma.DIDVersion, gamma.SCID = must(didkey.FromKey(pub(gi))), "", ""
-	members := []charter.Member{joinOf(acme, "acme", i2).Member(0), joinOf(beta(), "beta", bi).Member(0), gamma.Member(0)}
+	members := []charter.Member{acme.Member(0), joinOf(beta(), "beta", bi).Member(0), gamma.Member(0)}
 	body := must(charter.New(charter.Options{Name: name, Members: members, Mediators: []did.DID{gamma.Org}}, day2))
 	body.Nonce = strings.Repeat("B", 21) + "A"
 	e := envelope.Envelope{Type: charter.Type, Body: must(envelope.Marshal(body))}

@@ -8,8 +8,10 @@ import (
 
 	"trustnode/attestation"
 	attlog "trustnode/attestation/log"
+	"trustnode/did/didkey"
 	"trustnode/did/envelope"
 	"trustnode/federation/bundle"
+	"trustnode/federation/charter"
 	"trustnode/node/verifier"
 )
 
@@ -122,6 +124,31 @@ func TestStrangersDoNotWitness(t *testing.T) {
 	}
 	file := anew(t, about, append(lines, logLines(beta())...)...)
 	if r := judgeProof(file, asked(fingerprint(t), true, 3)); r.Outcome != verifier.Broken || !strings.Contains(r.Why, "cosigned and is no member") {
+		t.Errorf("%s", text(r))
+	}
+}
+
+// TestAFederationDoesNotVouchForAStrangersAgent adds the agent object of a did:key to a boot file.
+func TestAFederationDoesNotVouchForAStrangersAgent(t *testing.T) {
+	acme, _ := two()
+	self := billing(one())
+	self.Org, self.Kid, self.DIDVersion = must(didkey.FromKey(pub(bu1))), kid(bu1), ""
+	g := genesis(i2, bi, gi)
+	file := pack(slices.Concat(logLines(acme), logLines(beta()), []bundle.Line{env(g), env(sealed(self, bu1))})...)
+	if r := verify(file, verifier.Options{}); !r.OK || !strings.Contains(text(r), self.Org.String()+" is "+self.Org.String()+" by this file alone") {
+		t.Errorf("%s", text(r))
+	}
+	r := verify(file, verifier.Options{Strict: true, Fingerprint: charter.Fingerprint(g.ID())})
+	if r.OK || !strings.Contains(r.Why, "nothing but the file vouches for "+self.Org.String()) {
+		t.Errorf("%s", text(r))
+	}
+}
+
+// TestAMemberThatMovedIsAMember: the charter names it as it was, its log as it is.
+func TestAMemberThatMovedIsAMember(t *testing.T) {
+	g := genesisWith("fin-lending", joinOf(one(), "acme", i1), i1, bi, gi)
+	file := pack(slices.Concat(logLines(moved()), logLines(beta()), []bundle.Line{env(g)})...)
+	if r := verify(file, verifier.Options{Strict: true, Fingerprint: charter.Fingerprint(g.ID())}); !r.OK {
 		t.Errorf("%s", text(r))
 	}
 }
