@@ -113,7 +113,7 @@ func eventRow(names orgNames, e httpapi.Event) []string {
 	if t, err := time.Parse(time.RFC3339, at); err == nil {
 		at = t.UTC().Format(time.DateTime)
 	}
-	return []string{at, fmt.Sprintf("%s %d", names.of(e.Org), e.Index), ev.Type, strings.Map(shown, oneLine(e.Words)), standingWord(e) + ", " + witnessedWord(&e.Witnessed)}
+	return []string{at, fmt.Sprintf("%s %d", names.of(e.Org), e.Index), ev.Type, strings.Map(shown, oneLine(e.Words)), standingWord(e) + ", " + witnessedWord(e.Witnessed)}
 }
 
 // standingWord is the level of an event, and its standing where that is not valid.
@@ -128,10 +128,7 @@ func standingWord(e httpapi.Event) string {
 }
 
 // witnessedWord says how many have seen an event of how many that the charter asks for.
-func witnessedWord(w *httpapi.Witnessed) string {
-	if w == nil {
-		return "witnessed 0/0"
-	}
+func witnessedWord(w httpapi.Witnessed) string {
 	return fmt.Sprintf("witnessed %d/%d", w.Have, w.Need)
 }
 

@@ -39,7 +39,7 @@ func TestTheRecordOfALoanIsOneFile(t *testing.T) {
 
 	files := map[string]string{}
 	for side, says := range map[string][]string{
-		"acme":   {"was given answer 50, of 1 entry", "was refused as revoked: row", ", after the revocation at"},
+		"acme":   {"was given answer 50, of 1 entry", `was refused as "revoked": row`, ", after the revocation at"},
 		"vendor": {"it received answer 50 under loan", "it learned that loan " + loan.ID + " is revoked"},
 	} {
 		rows := f.rowsOf(side, loan.ID)

@@ -169,7 +169,11 @@ func printAudit(w writer, a httpapi.LoanAudit) {
 		}
 	}
 	for _, e := range a.Events {
-		fmt.Fprintf(w, "%s  event    %-20s log %d, %s\n", e.At, e.Type, e.Index, witnessedWord(e.Witnessed))
+		seen := ""
+		if e.Witnessed != nil {
+			seen = ", " + witnessedWord(*e.Witnessed)
+		}
+		fmt.Fprintf(w, "%s  event    %-20s log %d%s\n", e.At, e.Type, e.Index, seen)
 	}
 	did, whole := "granted", "seq has no gap"
 	if !a.GapFree {

@@ -48,7 +48,7 @@ func verifyCommand(s *streams) *cli.Command {
 		&cli.StringFlag{Name: "at", Usage: "`TIME` at which objects are to hold, such as 2026-12-01T10:00:00Z; default now"},
 		&cli.StringFlag{Name: "fingerprint", Usage: "fed1-… of the federation, or org1-… of the organization at its newest version, the file must be of"},
 		&cli.StringSliceFlag{Name: "pin", Usage: "what you have seen before, as a `LINE` of a node's pins: \"did DID N VERSION\", \"head FEDERATION N ID\" or\n\"log DID N ROOT\"; may be repeated"},
-		&cli.IntFlag{Name: "witnesses", Usage: "how many organizations must have cosigned each event, beside its own, `K`"},
+		&cli.IntFlag{Name: "witnesses", Usage: "how many organizations must have cosigned each event that is proven, beside its own, `K`"},
 		&cli.BoolFlag{Name: "strict", Usage: "refuse a file that nothing but itself vouches for"}},
 		Action: func(c *cli.Context) error { return verifyFiles(c, s) }}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -109,6 +110,25 @@ func TestVerifyPrintsJSONForEachFile(t *testing.T) {
 		got = append(got, r)
 	}
 	if a.code != exitUnverified || len(got) != 2 || !got[0].OK || got[0].Kind != verifier.KindBundle || got[1].OK || got[1].Outcome != verifier.Pending || got[1].Hint == "" {
+		t.Error(a)
+	}
+}
+
+func TestFilesOfOneNameAreToldApart(t *testing.T) {
+	b, err := os.ReadFile(caseFile(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, args := t.TempDir(), []string{"verify", "--at", later}
+	for _, folder := range []string{"mine", "theirs"} {
+		name := filepath.Join(dir, folder, "case.tnb")
+		if err := errors.Join(os.Mkdir(filepath.Dir(name), 0o700), os.WriteFile(name, b, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, name)
+	}
+	a := call(args...)
+	if a.code != exitDone || !strings.Contains(a.out, "file     "+args[3]+"  ") || !strings.Contains(a.out, "file     "+args[4]+"  ") {
 		t.Error(a)
 	}
 }

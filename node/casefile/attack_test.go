@@ -283,7 +283,13 @@ func TestAStrangersSignatureOnACharterIsLeftOut(t *testing.T) {
 
 func TestTwoMembersOfOneDomainAreNotConfused(t *testing.T) {
 	w := newWorld(t, "acme", "vendor", "acme", "arbiter")
-	s := Set{Chain: w.chain}
+	file := must(split(must(Prove(context.Background(), w, Place{w.vendor.did, w.vendor.eventOf(t, "log.opened")}))))
+	s := newOpener(context.Background(), newRing(), file.lines)
+	for _, step := range []func() error{s.dids, s.logs, s.charters} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if got := s.org(w.acme.did); got != w.acme.did.String() {
 		t.Errorf("got %s, another member has that domain too", got)
 	}

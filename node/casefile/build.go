@@ -50,6 +50,7 @@ type builder struct {
 	done   map[string]bool  // what was added, by kind and id
 	orgs   map[did.DID]bool // whose logs have entries in the file
 	known  map[did.DID]bool // agents whose object is in the file
+	most   bool             // prefer the head that most have seen to the one seen first
 }
 
 // first says whether something is added for the first time.

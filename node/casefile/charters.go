@@ -8,6 +8,7 @@ import (
 	"trustnode/attestation"
 	"trustnode/did"
 	"trustnode/did/envelope"
+	"trustnode/did/keyring"
 	"trustnode/did/pins"
 	"trustnode/federation/bundle"
 	"trustnode/federation/charter"
@@ -31,6 +32,9 @@ func (p *opener) charters() error {
 		}
 		p.newer(b.IssuedAt)
 		p.newer(b.NotBefore)
+		for _, m := range b.Members {
+			p.names.Add(m.DID)
+		}
 		all = append(all, one{l.n, e.Envelope, b})
 	}
 	if len(all) == 0 {
@@ -89,19 +93,30 @@ func (p positions) Signed(d did.DID, s pins.Slot, body envelope.ID) (uint64, boo
 	return 0, false
 }
 
-// members holds everybody who says something in the file to the charters: organizations
-// they name, and no other.
-func (p *opener) members() error {
+// Members are the organizations that the charters of a chain name, from its genesis on, by each name that the log of one in r
+// has or had.
+func Members(ctx context.Context, chain charter.Chain, r *keyring.Ring) map[did.DID]bool {
 	named := map[did.DID]bool{}
 	for seq := uint64(0); ; seq++ {
-		c, ok := p.Chain.At(seq)
+		c, ok := chain.At(seq)
 		if !ok {
-			break
+			return named
 		}
 		for _, m := range c.Members {
 			named[m.DID] = true
+			if h, err := r.History(ctx, m.DID); err == nil {
+				for _, d := range h.DIDs() {
+					named[d] = true
+				}
+			}
 		}
 	}
+}
+
+// members holds everybody who says something in the file to the charters: organizations
+// they name, and no other.
+func (p *opener) members() error {
+	named := Members(p.ctx, p.Chain, p.ring.Ring)
 	for l, d := range of[bundle.DIDLog](p) {
 		if !named[d.DID] {
 			return fault(l.n, "%s is no member, its DID log is not needed", d.DID)
@@ -112,9 +127,17 @@ func (p *opener) members() error {
 		if !named[e.event().Org] {
 			return fault(e.line, "%s is no member", e.event().Org)
 		}
-		for _, s := range e.Witnessed {
-			if !named[s.Org] {
-				return fault(e.line, "%s cosigned and is no member", s.Org)
+	}
+	return p.witnessedBy(named)
+}
+
+// witnessedBy fails the first entry that an organization beside those named has cosigned: anybody can put a line under a
+// head, so that one who asks for witnesses would count strangers.
+func (s Set) witnessedBy(named map[did.DID]bool) error {
+	for _, e := range s.Entries {
+		for _, w := range e.Witnessed {
+			if !named[w.Org] {
+				return fault(e.line, "%s cosigned and is no member", w.Org)
 			}
 		}
 	}

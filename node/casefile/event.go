@@ -19,14 +19,14 @@ type Place struct {
 	ID  envelope.ID
 }
 
-// Prove writes the file that proves what is named: each entry under the head that an
-// organization other than its own cosigned first, the beginning of that log and its
+// Prove writes the file that proves what is named: each entry under the head that most
+// organizations other than its own cosigned, of two the one cosigned first, the beginning of that log and its
 // rotations, the body if that is for everybody, each row under its audit.rows event, all
 // charters, and the DID logs of everybody who speaks in it. Without a charter the file rests
 // on the DIDs of the organizations alone. It is not verified. Errors: attestation.ErrNotFound
 // where something named or a head over it is not held, ErrTooLarge, and those of s.
 func Prove(ctx context.Context, s Source, what ...Place) ([]byte, error) {
-	b := &builder{ctx: ctx, s: s, ring: newRing(), done: map[string]bool{}, orgs: map[did.DID]bool{}, known: map[did.DID]bool{}}
+	b := &builder{ctx: ctx, s: s, ring: newRing(), done: map[string]bool{}, orgs: map[did.DID]bool{}, known: map[did.DID]bool{}, most: true}
 	if err := b.charters(); err != nil && !absent(err) {
 		return nil, err
 	}

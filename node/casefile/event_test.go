@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"trustnode/attestation"
+	attlog "trustnode/attestation/log"
 	"trustnode/did/envelope"
+	"trustnode/federation/bundle"
 )
 
 // rotatedStory is the whole case, with both parties' keys rotated before it is filed.
@@ -70,6 +72,62 @@ func (o *org) bodyOf(t testing.TB, typ attestation.Type) envelope.ID {
 		}
 	}
 	return envelope.ID{}
+}
+
+// TestAProofIsUnderTheHeadThatMostHaveSeen: vendor sees a head of acme first, and a later one together with the arbiter.
+func TestAProofIsUnderTheHeadThatMostHaveSeen(t *testing.T) {
+	w := newWorld(t, "acme", "vendor", "arbiter")
+	w.arbiter.asleep = true
+	w.lend()
+	w.arbiter.asleep = false
+	for range 2 {
+		w.event(w.acme, attestation.Draft{Type: "charter.signed", Subject: w.chain.Head().ID.String(), Refs: []envelope.ID{w.chain.Head().ID}, Data: attestation.CharterSigned{Body: w.chain.Head().ID}})
+	}
+	id := w.acme.eventOf(t, "loan.issued")
+	for _, l := range must(split(must(Prove(context.Background(), w, Place{w.acme.did, id})))).lines {
+		e, ok := l.Line.(bundle.Entry)
+		if !ok || attestation.Entry(e.Entry).ID() != id {
+			continue
+		}
+		n := must(attlog.ParseProof(e.Proof)).Note
+		if got, first := n.Head.Size, uint64(len(w.acme.entries)-1); len(n.Lines) != 3 || got != first {
+			t.Errorf("it is under the head of size %d with %d lines, that of size %d is the first that both have seen", got, len(n.Lines), first)
+		}
+		return
+	}
+	t.Error("the event is not in the file")
+}
+
+// TestAProofHoldsNoCosignatureOfAStranger proves an event of a member together with one of an organization that no charter
+// names, which has cosigned the member's log.
+func TestAProofHoldsNoCosignatureOfAStranger(t *testing.T) {
+	w := newWorld(t, "acme", "vendor", "arbiter")
+	outside := w.newOrg("outside")
+	w.orgs = append(w.orgs, outside)
+	opened := w.event(outside, attestation.Draft{Type: "log.opened", Data: attestation.LogOpened{DidVersion: outside.version}})
+	w.lend()
+	b, err := Prove(context.Background(), w, Place{outside.did, opened}, Place{w.acme.did, w.acme.eventOf(t, "loan.issued")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, l := range must(split(b)).lines {
+		e, ok := l.Line.(bundle.Entry)
+		if !ok {
+			continue
+		}
+		for _, l := range must(attlog.ParseProof(e.Proof)).Note.Lines {
+			switch d, ok := l.Witness(); {
+			case ok && d == outside.did:
+				t.Error("a stranger witnesses in the file")
+			case ok:
+				seen++
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("nobody witnesses in the file")
+	}
 }
 
 func TestWhatIsNotHeldIsNotProven(t *testing.T) {

@@ -30,10 +30,11 @@ type Evidence struct {
 }
 
 // OpenEvidence verifies entries, bodies, rows, agent objects and the objects that agents
-// sign, under the DIDs that r holds; other lines it leaves alone. A line that is false is a
+// sign, under the DIDs that r holds; other lines it leaves alone. To names it adds whoever speaks or cosigns, for the report
+// calls nobody what two go by. A line that is false is a
 // *Fault and fails all; one that cannot be decided is pending and proves nothing. Errors
 // are *Fault, and those of ctx.
-func OpenEvidence(ctx context.Context, r *keyring.Ring, lines []Numbered) (Evidence, error) {
+func OpenEvidence(ctx context.Context, r *keyring.Ring, lines []Numbered, names Names) (Evidence, error) {
 	var own []line
 	for _, l := range lines {
 		if evidential(l.Line) {
@@ -41,7 +42,7 @@ func OpenEvidence(ctx context.Context, r *keyring.Ring, lines []Numbered) (Evide
 		}
 	}
 	p := newOpener(ctx, &ring{Ring: r}, own)
-	p.lenient = true
+	p.lenient, p.names = true, names
 	for _, step := range []func() error{p.logs, p.bodiesOf, p.agentObjects, p.auditRows, p.signed} {
 		if err := ctx.Err(); err != nil {
 			return Evidence{}, err
@@ -59,7 +60,7 @@ func OpenEvidence(ctx context.Context, r *keyring.Ring, lines []Numbered) (Evide
 func (e *Evidence) disputed() {
 	for _, x := range e.Set.Entries {
 		if at, ok := e.Tainted(x.event().Org, x.Index); ok {
-			e.Pending = append(e.Pending, &Fault{x.line, short(x.event().Org) + " " + number(x.Index) + " is disputed: the key.rotated at index " +
+			e.Pending = append(e.Pending, &Fault{x.line, e.Set.org(x.event().Org) + " " + number(x.Index) + " is disputed: the key.rotated at index " +
 				number(at) + " says that the key was not safe then", true})
 		}
 	}
@@ -98,6 +99,19 @@ func signedByAgent(t envelope.Type) bool {
 
 // Positions answers from the events which keys ended where, and who signed a charter where.
 func (e Evidence) Positions() charter.Positions { return positions{&e.Set} }
+
+// Orgs lists the organizations whose log an entry is from, each once.
+func (e Evidence) Orgs() (out []did.DID) {
+	for _, x := range e.Set.Entries { // by organization
+		if org := x.event().Org; len(out) == 0 || out[len(out)-1] != org {
+			out = append(out, org)
+		}
+	}
+	return out
+}
+
+// WitnessedBy fails the first entry that an organization beside those named has cosigned. Errors are *Fault.
+func (e Evidence) WitnessedBy(named map[did.DID]bool) error { return e.Set.witnessedBy(named) }
 
 // Retired gives the index of the event that retired a key of an organization, false if
 // none here did.

@@ -116,7 +116,7 @@ func (f *finding) absent(it mediation.Item) mediation.Exhibit {
 	for _, e := range f.Entries {
 		for _, ref := range e.event().Refs {
 			if ref == it.ID {
-				return f.grade(mediation.HashOnly, "only its id is in the file, in the log of "+short(e.event().Org))
+				return f.grade(mediation.HashOnly, "only its id is in the file, in the log of "+f.org(e.event().Org))
 			}
 		}
 	}
@@ -128,11 +128,11 @@ func (f *finding) absent(it mediation.Item) mediation.Exhibit {
 func (f *finding) under(e Entry, it mediation.Item) mediation.Exhibit {
 	org := e.event().Org
 	if w := it.Where; w != nil && (w.Org != org || w.Index != e.Index) {
-		return f.grade(mediation.Contradicted, "it lies at "+short(org)+" "+number(e.Index))
+		return f.grade(mediation.Contradicted, "it lies at "+f.org(org)+" "+number(e.Index))
 	}
 	outside := func(o did.DID) bool { return o != org && f.rules.Neither(o, f.c.Claimant, f.c.Respondent) }
 	if _, ok := e.SeenOutside(outside); !ok {
-		return f.grade(mediation.Attested, "nobody outside both parties cosigned "+short(org)+" "+number(e.Index))
+		return f.grade(mediation.Attested, "nobody outside both parties cosigned "+f.org(org)+" "+number(e.Index))
 	}
 	return f.grade(mediation.Proven, "")
 }
@@ -238,7 +238,7 @@ func (f *finding) anchored(o object, typ string, it mediation.Item) mediation.Ex
 		}
 		return f.under(e, it)
 	}
-	return f.grade(mediation.Attested, "no "+typ+" of "+short(o.org)+" names it")
+	return f.grade(mediation.Attested, "no "+typ+" of "+f.org(o.org)+" names it")
 }
 
 // request grades what the borrower signed: it lies under the lender's audit.rows, and its

@@ -80,34 +80,34 @@ func claim(n int, e bundle.Entry) (claimed, error) {
 func (p *opener) entry(c claimed) error {
 	org, i, size := c.event.Org, c.proof.Index, c.proof.Note.Head.Size
 	if err := c.proof.Check(c.entry.Hash()); err != nil {
-		return fault(c.line, "%s %d does not lead to the head of size %d", short(org), i, size)
+		return fault(c.line, "%s %d does not lead to the head of size %d", p.org(org), i, size)
 	}
 	k, ok := p.keys[org]
 	if !ok {
 		k = history.New(org)
 	}
 	if what := p.missing(k, c.event); what != "" {
-		return pending(c.line, "%s %d %s is pending: %s", short(org), i, c.event.Type, what)
+		return pending(c.line, "%s %d %s is pending: %s", p.org(org), i, c.event.Type, what)
 	}
 	src, err := k.Next(p.ctx, p.ring, i, c.event)
 	if errors.Is(err, history.ErrUnknownVersion) {
-		return pending(c.line, "%s %d %s: %v", short(org), i, c.event.Type, err)
+		return pending(c.line, "%s %d %s: %v", p.org(org), i, c.event.Type, err)
 	}
 	if err != nil {
-		return fault(c.line, "%s %d %s: %v", short(org), i, c.event.Type, err)
+		return fault(c.line, "%s %d %s: %v", p.org(org), i, c.event.Type, err)
 	}
 	v, err := envelope.Open[attestation.Event](p.ctx, c.env, src)
 	if errors.Is(err, envelope.ErrPending) {
-		return pending(c.line, "%s %d is pending: %v", short(org), i, err)
+		return pending(c.line, "%s %d is pending: %v", p.org(org), i, err)
 	}
 	if at, ok := p.retired(org, c.event.Kid); errors.Is(err, envelope.ErrRetired) && ok {
-		return fault(c.line, "event %d of %s is signed by %s, retired at index %d", i, short(org), c.event.Kid, at)
+		return fault(c.line, "event %d of %s is signed by %s, retired at index %d", i, p.org(org), c.event.Kid, at)
 	}
 	if err != nil {
-		return fault(c.line, "%s %d %s: %v", short(org), i, c.event.Type, err)
+		return fault(c.line, "%s %d %s: %v", p.org(org), i, c.event.Type, err)
 	}
 	if p.keys[org], err = k.Apply(p.ctx, p.ring, i, v); err != nil {
-		return fault(c.line, "%s %d %s: %v", short(org), i, c.event.Type, err)
+		return fault(c.line, "%s %d %s: %v", p.org(org), i, c.event.Type, err)
 	}
 	p.newer(v.Body().At)
 	p.Entries = append(p.Entries, Entry{Fact: attestation.Fact{Event: v, Index: i}, Head: c.proof.Note.Head, line: c.line, kid: c.event.Kid})
@@ -154,7 +154,7 @@ func (p *opener) heads(all []claimed) error {
 			roots[org] = map[uint64]envelope.ID{}
 		}
 		if r, ok := roots[org][h.Size]; ok && r != h.Root {
-			return fault(c.line, "%s signed two heads of size %d", short(org), h.Size)
+			return fault(c.line, "%s signed two heads of size %d", p.org(org), h.Size)
 		}
 		roots[org][h.Size] = h.Root
 		n, err := p.note(c.line, c.proof.Note)
@@ -162,6 +162,10 @@ func (p *opener) heads(all []claimed) error {
 			return err
 		}
 		p.Entries[i].Witnessed = n.seen
+		p.names.Add(org)
+		for _, s := range n.seen {
+			p.names.Add(s.Org)
+		}
 	}
 	for i := range p.Entries {
 		e := &p.Entries[i]
@@ -182,7 +186,7 @@ func (p *opener) note(at int, n attlog.Note) (note, error) {
 	}
 	own := func(l attlog.Line) bool { return l.Name == attlog.Origin(n.Org) }
 	if n.Head.Size == 0 || !slices.ContainsFunc(p.keys[n.Org].InForce(n.Head.Size-1), func(k did.PublicKey) bool { return n.Verify(k) == nil }) {
-		return note{}, fault(at, "the head of %s of size %d is not signed by a key valid there", short(n.Org), n.Head.Size)
+		return note{}, fault(at, "the head of %s of size %d is not signed by a key valid there", p.org(n.Org), n.Head.Size)
 	}
 	good, verdicts := n.Cosignatures(p.ring.witness)
 	owns, unheld := 0, 0
@@ -196,15 +200,15 @@ func (p *opener) note(at int, n attlog.Note) (note, error) {
 			continue
 		}
 		if w, ok := l.Witness(); !ok || verdicts[i] != attlog.LineGood || w == n.Org {
-			return note{}, fault(at, "the head of %s of size %d has a false or unknown line by %s", short(n.Org), n.Head.Size, l.Name)
+			return note{}, fault(at, "the head of %s of size %d has a false or unknown line by %s", p.org(n.Org), n.Head.Size, l.Name)
 		}
 	}
 	if owns != 1 || len(good)+unheld+1 != len(n.Lines) {
-		return note{}, fault(at, "the head of %s of size %d has lines that count for nothing", short(n.Org), n.Head.Size)
+		return note{}, fault(at, "the head of %s of size %d has lines that count for nothing", p.org(n.Org), n.Head.Size)
 	}
 	if unheld > 0 {
 		p.deferred = append(p.deferred, &Fault{at, fmt.Sprintf("%s by organizations whose DID logs are not in the file, on the head of %s of size %d",
-			count(unheld, "cosignature"), short(n.Org), n.Head.Size), true})
+			Count(unheld, "cosignature"), p.org(n.Org), n.Head.Size), true})
 	}
 	done := note{Note: n}
 	for _, c := range good {
@@ -260,7 +264,7 @@ func (p *opener) rotation(e Entry) error {
 		return pending(e.line, "the DID log of %s is not in the file", org)
 	}
 	if v := known[len(known)-1]; p.keys[org].Version(math.MaxUint64) != v {
-		return pending(e.line, "%s is pending: no key.rotated to version %.20s… is in the file", short(org), v)
+		return pending(e.line, "%s is pending: no key.rotated to version %.20s… is in the file", p.org(org), v)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package casefile
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +14,7 @@ import (
 	"trustnode/federation/lending"
 )
 
-// short is how a report names an organization: the domain and path of a did:webvh, any
-// other DID in full.
+// short is the domain and path of a did:webvh, any other DID in full.
 func short(d did.DID) string {
 	if d.Method() != didwebvh.Method {
 		return d.String()
@@ -28,46 +26,38 @@ func short(d did.DID) string {
 	return domain
 }
 
-// org is short, unless two of the file go by one domain: then nobody is named by it.
-func (s Set) org(d did.DID) string {
+// Names holds what organizations are called for short. No file proves a domain: a stranger may go by that of a member, and
+// then neither is named by it.
+type Names map[string]map[did.DID]bool
+
+// Add takes note of an organization that has a part in the files looked at.
+func (n Names) Add(d did.DID) {
 	name := short(d)
-	for o := range s.orgs() {
-		if o != d && short(o) == name {
+	if n[name] == nil {
+		n[name] = map[did.DID]bool{}
+	}
+	n[name][d] = true
+}
+
+// Short is the domain and path of a did:webvh, unless another organization goes by it; any other DID in full.
+func (n Names) Short(d did.DID) string {
+	name := short(d)
+	for o := range n[name] {
+		if o != d {
 			return d.String()
 		}
 	}
 	return name
 }
 
-// orgs are the members that the charter names and, where lines are verified without one, whoever speaks in them.
-func (s Set) orgs() iter.Seq[did.DID] {
-	return func(yield func(did.DID) bool) {
-		if !s.Chain.IsZero() {
-			for _, m := range s.Chain.Head().Members {
-				if !yield(m.DID) {
-					return
-				}
-			}
-			return
-		}
-		for _, e := range s.Entries {
-			if !yield(e.event().Org) {
-				return
-			}
-			for _, w := range e.Witnessed {
-				if !yield(w.Org) {
-					return
-				}
-			}
-		}
-	}
-}
+// org is how a report names an organization.
+func (s Set) org(d did.DID) string { return s.names.Short(d) }
 
 // agent names an agent with its organization.
 func (s Set) agentName(d did.DID) string {
 	for _, a := range s.agentsByID() {
 		if a.Body().Agent == d {
-			return "agent " + strconv.Quote(a.Body().Name) + " of " + s.org(a.Body().Org)
+			return "agent " + quote(a.Body().Name) + " of " + s.org(a.Body().Org)
 		}
 	}
 	return d.String()
@@ -135,31 +125,12 @@ func dated(o object) time.Time {
 
 func number(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// thousands writes a number with separators.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
 // points writes thousandths of a point.
 func points(milli uint64) string {
 	if milli%1000 == 0 {
 		return number(milli / 1000)
 	}
 	return strconv.FormatFloat(float64(milli)/1000, 'f', 3, 64)
-}
-
-// quote shows a text of a peer on one line, cut where it is long.
-func quote(s string) string {
-	if len(s) > maxText {
-		s = strings.ToValidUTF8(s[:maxText], "") + "…"
-	}
-	return strconv.Quote(s)
 }
 
 func fingerprint(s Set) string { return charter.Fingerprint(s.Chain.Federation()) }

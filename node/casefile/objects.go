@@ -61,10 +61,10 @@ func (p *opener) openAgent(e envelope.Envelope) (envelope.Verified[keyring.Agent
 	}
 	t, ok := p.keys[a.Org].Term(e.ID())
 	if !ok {
-		return envelope.Verified[keyring.Agent]{}, fmt.Errorf("no agent.issued of %s in the file names it", short(a.Org))
+		return envelope.Verified[keyring.Agent]{}, fmt.Errorf("no agent.issued of %s in the file names it", p.org(a.Org))
 	}
 	if t.Agent != a.Agent || t.Name != a.Name || t.Serial != a.Serial {
-		return envelope.Verified[keyring.Agent]{}, fmt.Errorf("%s %d issued another agent, name or serial under its id", short(a.Org), t.From)
+		return envelope.Verified[keyring.Agent]{}, fmt.Errorf("%s %d issued another agent, name or serial under its id", p.org(a.Org), t.From)
 	}
 	return keyring.OpenAgent(p.ctx, e, p.keys[a.Org].At(t.From))
 }
@@ -83,7 +83,7 @@ func (p *opener) auditRows() error {
 		}
 		proof := audit.RowProof{Row: r.Row, Event: r.Event, Index: r.Index, Size: r.Size, Path: hashes(r.Path)}
 		if err := proof.Check(d.Root); err != nil {
-			return fault(l.n, "row %s does not lead to the root of %s %d: %v", id, short(e.event().Org), e.Index, err)
+			return fault(l.n, "row %s does not lead to the root of %s %d: %v", id, p.org(e.event().Org), e.Index, err)
 		}
 		content, err := lending.ParseRow(r.Row)
 		if err != nil {

@@ -3,12 +3,15 @@ package casefile
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"trustnode/attestation"
 	"trustnode/did"
 	"trustnode/did/didwebvh"
+	"trustnode/did/envelope"
 	"trustnode/did/keyring"
 	"trustnode/did/pins"
 	"trustnode/federation/charter"
@@ -18,8 +21,8 @@ import (
 // logs. A file that says otherwise at the place of a pin does not verify, whatever signs it. The zero value knows nothing.
 type Known struct{ pins.Pins }
 
-// Charter gives the highest pinned charter of the federation of c, false if none is pinned. Where the chain ends before it, the
-// pin still knows its genesis, whose id is that of the federation. Errors are *Fault: the chain holds another charter there.
+// Charter gives the highest pinned charter of the federation of c, false if none is pinned. Where the chain ends before it, it
+// is 0: nothing ties what lies above the genesis to the pin, which knows no more of that chain than a fingerprint does. Errors are *Fault: the chain holds another charter there.
 func (k Known) Charter(c charter.Chain) (upTo uint64, ok bool, err error) {
 	if k.Pins == nil || c.IsZero() {
 		return 0, false, nil
@@ -28,17 +31,25 @@ func (k Known) Charter(c charter.Chain) (upTo uint64, ok bool, err error) {
 	if !ok {
 		return 0, false, nil
 	}
-	if at, has := c.At(slot.N); has && at.ID.String() != value {
+	at, has := c.At(slot.N)
+	if !has {
+		return 0, true, nil
+	}
+	if at.ID.String() != value {
 		return 0, false, fault(0, "charter %d in the file is %s, the pins name %s", slot.N, at.ID, value)
 	}
 	return slot.N, true, nil
 }
 
 // DID gives the pinned version of d, false if none is pinned or the history that the file holds ends before it: nothing
-// ties its last entry to the pinned one then. Errors are *Fault: the history is another than the pinned one.
+// ties its last entry to the pinned one then. A did:web has no history: its document is the pinned one or another. Errors are
+// *Fault: the history, or that document, is another than the pinned one.
 func (k Known) DID(ctx context.Context, ring *keyring.Ring, d did.DID) (upTo int, ok bool, err error) {
 	if k.Pins == nil {
 		return 0, false, nil
+	}
+	if d.Method() == "web" {
+		return k.web(ctx, ring, d)
 	}
 	h, err := ring.History(ctx, d)
 	if err != nil {
@@ -52,6 +63,19 @@ func (k Known) DID(ctx context.Context, ring *keyring.Ring, d did.DID) (upTo int
 		upTo, ok = max(upTo, n), ok || known
 	}
 	return upTo, ok, nil
+}
+
+// web is DID for a did:web.
+func (k Known) web(ctx context.Context, ring *keyring.Ring, d did.DID) (upTo int, ok bool, err error) {
+	slot, version, ok := k.Highest(pins.KindDID, d.String())
+	held, err := ring.Head(ctx, d)
+	if !ok || err != nil {
+		return 0, false, nil
+	}
+	if held.ID != version {
+		return 0, false, fault(0, "the did.json of %s is version %s, the pins name %s", d, held.ID, version)
+	}
+	return int(min(slot.N, math.MaxInt)), true, nil
 }
 
 // version is DID for one name of a log.
@@ -86,8 +110,16 @@ func (k Known) Head(org did.DID, h attestation.Head, line int) error {
 	return nil
 }
 
-// known compares all that the file holds with what is pinned, and says in words what that vouches for its genesis, if anything.
-func (p *opener) known(k Known) (string, error) {
+// upToCharter says how far pins know a chain.
+func upToCharter(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", up to charter %d", n)
+}
+
+// comparePins compares all that the file holds with what is pinned, and says in words what that vouches for its genesis, if anything.
+func (p *opener) comparePins(k Known) (string, error) {
 	upTo, ok, err := k.Charter(p.Chain)
 	if err != nil {
 		return "", err
@@ -99,7 +131,7 @@ func (p *opener) known(k Known) (string, error) {
 	}
 	by := ""
 	if ok {
-		by = fmt.Sprintf("the genesis that the pins know, up to charter %d", upTo)
+		by = "the genesis that the pins know" + upToCharter(upTo)
 	}
 	return by, p.against(k)
 }
@@ -116,13 +148,22 @@ func (s Set) against(k Known) error {
 	return nil
 }
 
-// Unwitnessed lists the entries that fewer than need organizations beside their own have cosigned, nil where need is 0.
-func (e Evidence) Unwitnessed(need int) []*Fault { return e.Set.unwitnessed(need) }
+// Unwitnessed lists the entries that fewer than need organizations beside their own have cosigned, nil where need is 0. Where
+// the file is about something, the entries that prove it are asked alone: what they rest on, an old rotation for example, may
+// be older than the federation, and nobody will cosign its head any more.
+func (e Evidence) Unwitnessed(need int, about []envelope.ID) []*Fault {
+	return e.Set.unwitnessed(need, func(x Entry) bool {
+		return len(about) == 0 || slices.ContainsFunc(about, func(id envelope.ID) bool {
+			r, ok := e.Set.rows[id]
+			return id == x.Event.ID() || id == x.event().Body || ok && r.entry.Event.ID() == x.Event.ID()
+		})
+	})
+}
 
-func (s Set) unwitnessed(need int) (out []*Fault) {
+func (s Set) unwitnessed(need int, asked func(Entry) bool) (out []*Fault) {
 	for _, e := range s.Entries {
-		if n := len(e.Witnessed); n < need {
-			out = append(out, &Fault{e.line, fmt.Sprintf("%s %d is witnessed by %s, %d are asked for", short(e.event().Org), e.Index, count(n, "organization"), need), true})
+		if n := len(e.Witnessed); n < need && asked(e) {
+			out = append(out, &Fault{e.line, fmt.Sprintf("%s %d is witnessed by %s, %d are asked for", s.org(e.event().Org), e.Index, Count(n, "organization"), need), true})
 		}
 	}
 	return out

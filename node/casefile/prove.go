@@ -53,8 +53,9 @@ func (b *builder) fact(f attestation.Fact, by counts) error {
 }
 
 // entry adds an event with its proof: under the head by whose note one that counts saw it
-// first, so that the file gives it the same time; by whoever else saw it first
-// where none could, under the newest head where none has.
+// first, so that the file gives it the same time, or in the proof of an event under the one that
+// most of them saw; by whoever else saw it first where none could, under the newest head where
+// none has.
 // Nil for an event that was added before.
 func (b *builder) entry(org did.DID, index uint64, id envelope.ID, by counts) (attestation.Entry, error) {
 	if !b.first("event", id) {
@@ -86,8 +87,8 @@ func (b *builder) entry(org did.DID, index uint64, id envelope.ID, by counts) (a
 	return out, err
 }
 
-// covering is the note by which one that counts first saw an index, and whether there is
-// one; else the newest note that covers it.
+// covering is the note by which one that counts first saw an index, or if most is asked for the one that most of them saw,
+// and of two the one seen first; and whether there is one. Else it is the newest note that covers it.
 func (b *builder) covering(log attestation.Log, org did.DID, index uint64, by counts) (best attlog.Note, seen bool, err error) {
 	head, newest := log.Head()
 	notes, err := b.s.Notes(b.ctx, org, index, head.Size, maxNotes)
@@ -95,16 +96,18 @@ func (b *builder) covering(log attestation.Log, org did.DID, index uint64, by co
 		return attlog.Note{}, false, err
 	}
 	var first time.Time
+	most := 0
 	for _, text := range append(notes, newest) {
 		n, err := attlog.ParseNote(text)
 		if err != nil || n.Head.Size <= index || n.Head.Size > head.Size {
 			continue
 		}
 		n.Lines = b.trueLines(n)
-		at, ok := earliest(n, by)
+		count, at := witnesses(n, by)
+		more, earlier := b.most && count > most, !b.most || count == most
 		switch {
-		case ok && (!seen || at.Before(first)):
-			best, first, seen = n, at, true
+		case count > 0 && (!seen || more || earlier && at.Before(first)):
+			best, first, most, seen = n, at, count, true
 		case !seen:
 			best = n
 		}
@@ -115,7 +118,8 @@ func (b *builder) covering(log attestation.Log, org did.DID, index uint64, by co
 	return best, seen, nil
 }
 
-// trueLines keeps the log's own line and each true cosignature of another organization.
+// trueLines keeps the log's own line and each true cosignature of another organization, where charters are in the file of
+// one that these name: the others witness nothing there.
 func (b *builder) trueLines(n attlog.Note) []attlog.Line {
 	var out []attlog.Line
 	for _, l := range n.Lines {
@@ -125,22 +129,34 @@ func (b *builder) trueLines(n attlog.Note) []attlog.Line {
 	}
 	good, _ := n.Cosignatures(b.ring.witness)
 	for _, c := range good {
-		out = append(out, c.Line)
+		if len(b.bodies) == 0 || b.isMember(c.Witness) {
+			out = append(out, c.Line)
+		}
 	}
 	return out
 }
 
-// earliest is the time of the first cosignature that counts.
-func earliest(n attlog.Note, by counts) (time.Time, bool) {
-	var first time.Time
+// isMember says whether a charter names an organization, by a name that it has or had.
+func (b *builder) isMember(d did.DID) bool {
+	for m := range b.members() {
+		if h, err := b.ring.History(b.ctx, m); m == d || err == nil && h.Names(d) {
+			return true
+		}
+	}
+	return false
+}
+
+// witnesses counts the cosignatures that count, and gives the time of the first.
+func witnesses(n attlog.Note, by counts) (count int, first time.Time) {
 	for _, l := range n.Lines {
 		w, ok := l.Witness()
 		if !ok || !by(n.Org, w) || len(l.Sig) < 8 {
 			continue
 		}
-		if at := time.Unix(int64(binary.BigEndian.Uint64(l.Sig)), 0); first.IsZero() || at.Before(first) {
+		if at := time.Unix(int64(binary.BigEndian.Uint64(l.Sig)), 0); count == 0 || at.Before(first) {
 			first = at
 		}
+		count++
 	}
-	return first, !first.IsZero()
+	return count, first
 }

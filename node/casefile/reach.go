@@ -48,7 +48,7 @@ func (p *opener) describe(l line) string {
 	case bundle.Entry:
 		for _, e := range p.Entries {
 			if e.line == l.n {
-				return short(e.event().Org) + " " + number(e.Index) + " " + string(e.event().Type)
+				return p.org(e.event().Org) + " " + number(e.Index) + " " + string(e.event().Type)
 			}
 		}
 	case bundle.Envelope:

@@ -20,7 +20,7 @@ type Options struct {
 }
 
 // Line is one line of a report. Kind is one of file, trust, ok, claim, unsaid, result,
-// and broken in a file that does not verify.
+// and broken in a file that does not verify. Text is one line, whatever the texts in the file hold.
 type Line struct {
 	Kind string `json:"kind"`
 	Text string `json:"text"`
@@ -34,7 +34,7 @@ type Report struct {
 }
 
 func (r *Report) add(kind, format string, args ...any) {
-	r.Lines = append(r.Lines, Line{kind, fmt.Sprintf(format, args...)})
+	r.Lines = append(r.Lines, Line{kind, OneLine(fmt.Sprintf(format, args...))})
 }
 
 // Fault says what of a file does not verify. Line counts from 1; 0 is the file as a whole.
@@ -81,7 +81,7 @@ func broken(r Report, o Options, err error) Report {
 	if len(r.Lines) == 0 {
 		r.add("file", "%s", name(o))
 	}
-	r.Broken = err.Error()
+	r.Broken = OneLine(err.Error())
 	r.add("broken", "%s", r.Broken)
 	r.add("result", "does not verify")
 	return r

@@ -21,11 +21,11 @@ func (w *words) wrote(r row) {
 func (w *words) act(r lending.Row) (what string, perm envelope.ID) {
 	switch r := r.(type) {
 	case lending.GrantedRow:
-		return fmt.Sprintf("%s was given answer %d, of %s, under loan %s", w.s.agentName(r.Borrower), r.Seq, count(len(r.Entries), "entry|entries"), r.Perm), r.Perm
+		return fmt.Sprintf("%s was given answer %d, of %s, under loan %s", w.s.agentName(r.Borrower), r.Seq, Count(len(r.Entries), "entry|entries"), r.Perm), r.Perm
 	case lending.ReplayRow:
 		return fmt.Sprintf("%s was given answer %d under loan %s once more", w.s.agentName(r.Borrower), r.Seq, r.Perm), r.Perm
 	case lending.DeniedRow:
-		return fmt.Sprintf("%s asked under loan %s and was refused as %s", w.s.agentName(r.Borrower), r.Perm, r.Code), r.Perm
+		return fmt.Sprintf("%s asked under loan %s and was refused as %s", w.s.agentName(r.Borrower), r.Perm, quote(r.Code)), r.Perm
 	case lending.ReceivedRow:
 		return fmt.Sprintf("it received answer %d under loan %s, by receipt %s", r.Seq, r.Perm, r.Receipt), r.Perm
 	case lending.EndedRow:
@@ -35,7 +35,7 @@ func (w *words) act(r lending.Row) (what string, perm envelope.ID) {
 	case lending.RevokeRow:
 		return fmt.Sprintf("%s %s was revoked by %s, for the reason %s", r.TargetKind, quote(r.Target), quote(r.By), r.Reason), envelope.ID{}
 	case lending.ImportRow:
-		return fmt.Sprintf("%s came into its memory in the format %s", count(int(min(r.Count, 1<<31)), "entry|entries"), quote(r.Format)), envelope.ID{}
+		return fmt.Sprintf("%s came into its memory in the format %s", Count(int(min(r.Count, 1<<31)), "entry|entries"), quote(r.Format)), envelope.ID{}
 	}
 	return "", envelope.ID{}
 }

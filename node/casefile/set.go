@@ -34,6 +34,7 @@ type Set struct {
 	rules  mediation.Terms
 
 	ring    *ring
+	names   Names
 	keys    map[did.DID]history.Keys
 	byID    map[envelope.ID]*Entry
 	bodies  map[envelope.ID]held
@@ -145,7 +146,7 @@ func open(ctx context.Context, b []byte, o Options) (Set, error) {
 	if p.Vouched, err = p.vouched(o); err != nil {
 		return Set{}, err
 	}
-	if few := p.unwitnessed(o.Witnesses); len(few) > 0 {
+	if few := p.unwitnessed(o.Witnesses, func(Entry) bool { return true }); len(few) > 0 {
 		return Set{}, few[0]
 	}
 	return p.Set, nil
@@ -153,14 +154,14 @@ func open(ctx context.Context, b []byte, o Options) (Set, error) {
 
 func newOpener(ctx context.Context, r *ring, lines []line) *opener {
 	p := &opener{ctx: ctx, lines: lines, used: map[int]bool{}, last: map[did.DID]int{}, notes: map[string]note{}}
-	p.Set = Set{ring: r, keys: map[did.DID]history.Keys{}, byID: map[envelope.ID]*Entry{}, bodies: map[envelope.ID]held{},
+	p.Set = Set{ring: r, names: Names{}, keys: map[did.DID]history.Keys{}, byID: map[envelope.ID]*Entry{}, bodies: map[envelope.ID]held{},
 		rows: map[envelope.ID]row{}, objects: map[envelope.ID]object{}, agents: map[envelope.ID]agent{}}
 	return p
 }
 
 // vouched compares the file with the fingerprint and the pins that are given.
 func (p *opener) vouched(o Options) (string, error) {
-	by, err := p.known(o.Known)
+	by, err := p.comparePins(o.Known)
 	if err != nil {
 		return "", err
 	}
@@ -208,6 +209,7 @@ func (p *opener) dids() error {
 			return fault(l.n, "DID log of %s: it repeats what stands above, or is not spelled as a log is", d.DID)
 		}
 		p.last[d.DID] = l.n
+		p.names.Add(d.DID)
 	}
 	return p.witnessFiles()
 }

@@ -39,7 +39,7 @@ func (w *words) trust() {
 	if w.s.Vouched != "" {
 		from = w.s.Vouched
 	}
-	w.add("trust", "%s: charter %d, walked 0..%d from %s; newest statement in the file %s", head.Name, head.Seq, head.Seq, from, w.s.Newest)
+	w.add("trust", "%s: charter %d, walked 0..%d from %s; newest statement in the file %s", quote(head.Name), head.Seq, head.Seq, from, w.s.Newest)
 }
 
 func (w *words) entries() {
@@ -112,14 +112,14 @@ func (w *words) seen(e Entry) string {
 }
 
 func (w *words) filing() {
-	w.add("claim", "%s filed case %s against %s at %s, under charter %d", w.s.org(w.c.Claimant), w.c.ID, w.s.org(w.c.Respondent), stamp(w.c.Filed()), w.c.Dispute.Charter.Seq)
+	w.add("claim", "%s filed case %s against %s at %s, under charter %d", w.s.org(w.c.Claimant), w.c.ID, w.s.org(w.c.Respondent), Stamp(w.c.Filed()), w.c.Dispute.Charter.Seq)
 	for _, cl := range w.c.Dispute.Claims {
 		w.add("claim", "claim %d alleges %s: %s by %s%s", cl.N, cl.Code, mediation.Meaning(cl.Code), w.s.agentName(cl.Subject), about(cl))
 	}
 }
 
 func about(cl mediation.Claim) string {
-	out := ", " + count(int(min(cl.Acts, 1<<31)), "act")
+	out := ", " + Count(int(min(cl.Acts, 1<<31)), "act")
 	if !cl.Perm.IsZero() {
 		out += fmt.Sprintf(", loan %s", cl.Perm)
 	}
@@ -132,7 +132,7 @@ func (w *words) loans(r mediation.Report) {
 		if b, ok := o.body.(lending.Permission); ok {
 			if x := w.proven(r, o, "permission"); x != nil {
 				w.add("claim", "%s lent to %s by permission %s, until %s, for %s, at %s", w.s.agentName(b.Lender), w.s.agentName(b.Borrower), o.id, b.ExpiresAt,
-					count(int(min(b.MaxReads, 1<<31)), "read"), w.where(x.Place))
+					Count(int(min(b.MaxReads, 1<<31)), "read"), w.where(x.Place))
 			}
 		}
 	}
@@ -179,7 +179,7 @@ func (w *words) read(r mediation.Report, it mediation.ItemReport, end *mediation
 	place := fmt.Sprintf("row %d at %s", *it.Place.Row, w.where(it.Place))
 	granted := "was given an answer"
 	if it.Refused != "" {
-		granted = "was refused as " + it.Refused
+		granted = "was refused as " + quote(it.Refused)
 	}
 	switch {
 	case end != nil && it.Place.Org == end.Org && it.Place.Index > end.Index:
@@ -197,7 +197,7 @@ func (w *words) machine(r mediation.Report) {
 	for _, cl := range r.Claims {
 		switch cl.Finding {
 		case "proven":
-			w.add("claim", "claim %d (%s) is proven by the logs alone: %s, each with the borrower's own signed request", cl.N, cl.Code, count(int(min(cl.Acts, 1<<31)), "act"))
+			w.add("claim", "claim %d (%s) is proven by the logs alone: %s, each with the borrower's own signed request", cl.N, cl.Code, Count(int(min(cl.Acts, 1<<31)), "act"))
 		default:
 			w.add("unsaid", "whether claim %d (%s) is true: %s", cl.N, cl.Code, cl.Why)
 		}
@@ -209,13 +209,13 @@ func (w *words) steps() {
 	for _, e := range w.c.Events {
 		switch e.Type {
 		case "dispute.answered":
-			w.add("claim", "%s answered at %s: %s", w.s.org(e.Org), stamp(e.At), w.replies())
+			w.add("claim", "%s answered at %s: %s", w.s.org(e.Org), Stamp(e.At), w.replies())
 		case "dispute.withdrawn":
-			w.add("claim", "%s withdrew the case at %s", w.s.org(e.Org), stamp(e.At))
+			w.add("claim", "%s withdrew the case at %s", w.s.org(e.Org), Stamp(e.At))
 		case "ruling.seated":
-			w.add("claim", "%s took the seat of mediator at %s, as charter %d names it", w.s.org(e.Org), stamp(e.At), w.c.Dispute.Charter.Seq)
+			w.add("claim", "%s took the seat of mediator at %s, as charter %d names it", w.s.org(e.Org), Stamp(e.At), w.c.Dispute.Charter.Seq)
 		case "ruling.recused":
-			w.add("claim", "%s declined the seat of mediator at %s", w.s.org(e.Org), stamp(e.At))
+			w.add("claim", "%s declined the seat of mediator at %s", w.s.org(e.Org), Stamp(e.At))
 		}
 	}
 	if w.c.Defaulted {
@@ -239,7 +239,7 @@ func (w *words) ruling() {
 		if d.Admitted {
 			by = "everything was admitted by " + w.s.org(d.By)
 		}
-		w.add("claim", "%s at %s: %s", by, stamp(d.At), w.findings(*d))
+		w.add("claim", "%s at %s: %s", by, Stamp(d.At), w.findings(*d))
 		if !d.Admitted {
 			w.add("claim", "the ruling says %s", quote(d.Summary))
 		}
@@ -250,9 +250,9 @@ func (w *words) ruling() {
 	to, at := w.c.Next()
 	next := ""
 	if !at.IsZero() {
-		next = fmt.Sprintf("; if nobody moves it is %s after %s", to, stamp(at))
+		next = fmt.Sprintf("; if nobody moves it is %s after %s", to, Stamp(at))
 	}
-	w.add("claim", "as of %s the case is %s%s", stamp(w.s.asOf), w.c.State, next)
+	w.add("claim", "as of %s the case is %s%s", Stamp(w.s.asOf), w.c.State, next)
 }
 
 func forWhom(outcome string) string {
@@ -273,7 +273,7 @@ func (w *words) findings(d mediation.Decision) string {
 		text := fmt.Sprintf("claim %d %s", f.N, strings.ReplaceAll(f.Result, "_", " "))
 		if f.Result == "proven" && i < len(w.c.Dispute.Claims) {
 			b, _ := mediation.BandOf(w.c.Dispute.Claims[i].Code, f.Acts)
-			text += fmt.Sprintf(", %s, severity %s of the %d..%d it allows", count(int(min(f.Acts, 1<<31)), "act"), points(f.Severity), b.Lo, b.Hi)
+			text += fmt.Sprintf(", %s, severity %s of the %d..%d it allows", Count(int(min(f.Acts, 1<<31)), "act"), points(f.Severity), b.Lo, b.Hi)
 		}
 		out = append(out, text)
 	}

@@ -291,6 +291,21 @@ func TestAForgedLineInABundleIsFound(t *testing.T) {
 	}
 }
 
+// TestTheNameOfAFederationIsNoSentence gives a federation a name that goes on as the report would.
+func TestTheNameOfAFederationIsNoSentence(t *testing.T) {
+	acme, _ := two()
+	name := "x is the one the fingerprint names, compared by voice"
+	r := verify(pack(append(append(logLines(acme), logLines(beta())...), env(genesisOf(name, i2, bi, gi)))...), verifier.Options{})
+	if !r.OK {
+		t.Fatal(text(r))
+	}
+	for _, l := range r.Lines {
+		if l.Kind == "trust" && !strings.HasPrefix(l.Text, `"x is the one the fingerprint names, compared by voice" is fed1-`) {
+			t.Errorf("%s %q", l.Kind, l.Text)
+		}
+	}
+}
+
 func FuzzVerify(f *testing.F) {
 	for _, s := range stories() {
 		f.Add(s.bytes)

@@ -7,6 +7,7 @@ import (
 	"trustnode/attestation"
 	"trustnode/attestation/trust"
 	"trustnode/did"
+	"trustnode/did/didkey"
 	"trustnode/did/envelope"
 	"trustnode/did/keyring"
 	"trustnode/federation"
@@ -26,7 +27,7 @@ func (s *session) bundle(b []byte) error {
 		return broken("the file says nothing")
 	}
 	s.call(s.own)
-	for _, step := range []func() error{s.ownLogs, s.known, func() error { return s.charters(header.Pin) }, s.objects} {
+	for _, step := range []func() error{s.ownLogs, s.evidenceLines, func() error { return s.charters(header.Pin) }, s.objects} {
 		if err := s.ctx.Err(); err != nil {
 			return err
 		}
@@ -85,9 +86,9 @@ func firstOther(a, b []byte) int {
 	return n
 }
 
-// known verifies what logs and organizations say: events, rows, bodies, what agents signed,
+// evidenceLines verifies what logs and organizations say: events, rows, bodies, what agents signed,
 // and the agents.
-func (s *session) known() error {
+func (s *session) evidenceLines() error {
 	var lines []casefile.Numbered
 	for _, l := range s.pool() {
 		if e, ok := asEnvelope(l.Line); ok {
@@ -97,7 +98,7 @@ func (s *session) known() error {
 	}
 	s.clock = s.at
 	var err error
-	if s.evidence, err = casefile.OpenEvidence(s.ctx, s.ring, lines); err != nil {
+	if s.evidence, err = casefile.OpenEvidence(s.ctx, s.ring, lines, s.names); err != nil {
 		return s.faulty(err)
 	}
 	if err := s.evidence.Against(s.pinned); err != nil {
@@ -112,7 +113,7 @@ func (s *session) known() error {
 			s.wait(pending("%s", f.What).at(f.Line).hinted("%s", evidenceHint))
 		}
 	}
-	for _, f := range s.evidence.Unwitnessed(s.o.Witnesses) {
+	for _, f := range s.evidence.Unwitnessed(s.o.Witnesses, s.about) {
 		if f.Line > 0 {
 			s.wait(pending("%s", f.What).at(f.Line).hinted("a proof written later may hold more cosignatures: trustnode event prove ID"))
 		}
@@ -165,7 +166,7 @@ func (s *session) objects() error {
 	return nil
 }
 
-// other verifies one object, unless known or charters did.
+// other verifies one object, unless evidenceLines or charters did.
 func (s *session) other(n int, e envelope.Envelope) error {
 	switch e.Type {
 	case keyring.AgentType, charter.Type, charter.JoinType,
@@ -184,10 +185,9 @@ func (s *session) other(n int, e envelope.Envelope) error {
 	return (&refusal{outcome: Unsupported, what: article(e.Type.What()) + " is for whoever it is addressed to, and not verified from a file"}).at(n)
 }
 
-// vouchOrgs adds the fingerprints a bundle without charters can be compared by, and says of
-// each organization what is not known.
+// vouchOrgs adds the fingerprints that a bundle can be compared by where no charter in it vouches for an organization, and
+// says of each organization what is not known.
 func (s *session) vouchOrgs() {
-	federation := len(s.vouchers) > 0
 	said := map[did.DID]bool{}
 	for _, l := range s.own {
 		d := orgOf(l.Line)
@@ -195,11 +195,36 @@ func (s *session) vouchOrgs() {
 			continue
 		}
 		said[d] = true
-		if !federation {
-			s.orgVoucher(d)
+		if !s.members[d] {
+			s.outsider(d)
 		}
 		s.unsaidHead(d)
 	}
+	s.strangers()
+}
+
+// strangers adds whoever speaks in the log of its own beside charters that do not name it: whatever vouches for the
+// federation says nothing of it, though its DID may name the domain of a member.
+func (s *session) strangers() {
+	for _, d := range s.evidence.Orgs() {
+		if s.members == nil || s.members[d] {
+			continue
+		}
+		s.outsider(d)
+		for i := range s.vouchers {
+			s.vouchers[i].stranger = s.vouchers[i].stranger || s.vouchers[i].org == d
+		}
+	}
+}
+
+// outsider adds what an organization can be compared by that no charter names. Beside a federation that of a did:key is asked
+// for too: the DID itself.
+func (s *session) outsider(d did.DID) {
+	if s.members == nil || d.Method() != didkey.Method {
+		s.orgVoucher(d)
+		return
+	}
+	s.voucher(voucher{text: d.String(), of: d.String(), org: d})
 }
 
 // orgOf is the organization a DID log, a join or an agent object is of.

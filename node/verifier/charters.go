@@ -9,6 +9,7 @@ import (
 	"trustnode/did/keyring"
 	"trustnode/federation/bundle"
 	"trustnode/federation/charter"
+	"trustnode/node/casefile"
 )
 
 // charters walks the charters of a bundle from the genesis on, or else opens its joins.
@@ -115,13 +116,20 @@ func (s *session) counted(f charter.File, ring charter.Ring) error {
 
 func (s *session) sayCharters(res charter.Result, pin *bundle.Pin) error {
 	if !res.Chain.IsZero() {
-		known := voucher{text: charter.Fingerprint(res.Chain.Federation()), of: res.Chain.Head().Name}
+		s.members = casefile.Members(s.ctx, res.Chain, s.ring)
+		if err := s.evidence.WitnessedBy(s.members); err != nil {
+			return s.faulty(err)
+		}
+		known := voucher{text: charter.Fingerprint(res.Chain.Federation()), of: quote(res.Chain.Head().Name)}
 		upTo, ok, err := s.pinned.Charter(res.Chain)
 		if err != nil {
 			return s.faulty(err)
 		}
 		if ok {
-			known.by = fmt.Sprintf("the pins know, up to charter %d", upTo)
+			known.by = "whose genesis the pins know"
+			if upTo > 0 {
+				known.by = fmt.Sprintf("the pins know, up to charter %d", upTo)
+			}
 		}
 		s.voucher(known)
 		for seq := uint64(0); seq <= res.Chain.Head().Seq; seq++ {

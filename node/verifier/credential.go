@@ -1,6 +1,7 @@
 package verifier
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"trustnode/did/didwebvh"
 	"trustnode/did/keyring"
 	"trustnode/did/strictjson"
+	"trustnode/node/casefile"
 )
 
 // credential verifies a Verifiable Credential under what the material has of its issuer.
@@ -48,7 +50,7 @@ func (s *session) credentialRefusal(raw []byte, issuer did.DID, err error) error
 		return broken("%v", err)
 	}
 	if n, ok := s.left(issuer, key.Kid); ok {
-		if err := s.once(raw, n-1); err != nil {
+		if err := s.once(raw, issuer, key.Kid, n-1); err != nil {
 			return broken("%v", err)
 		}
 		return pending("%s left the document of %s in entry %d, and a credential is in no log that says when it was signed", key.Kid, s.short(issuer), n).
@@ -60,16 +62,23 @@ func (s *session) credentialRefusal(raw []byte, issuer did.DID, err error) error
 	return broken("%v", err)
 }
 
-// once refuses a credential that does not verify under the version of its issuer's document that last listed its key, whatever
-// else is missing.
-func (s *session) once(raw []byte, version int) error {
-	_, err := credential.Verify(s.ctx, raw, credential.Options{At: s.at, Resolve: func(ctx context.Context, d did.DID) (did.Resolution, error) {
-		return s.ring.Resolve(ctx, d, did.Options{Now: s.at, VersionNumber: uint64(version)})
-	}})
-	if errors.Is(err, credential.ErrIssuer) {
-		return nil // that version is of before a move: the key decides nothing under the name of now
+// once refuses a credential that does not verify under the last version of its issuer's document, up to one, that listed its
+// key and speaks for the name that the credential has for the issuer, whatever else is missing. Where there is none the key
+// never signed under that name.
+func (s *session) once(raw []byte, issuer did.DID, kid string, version int) error {
+	h, err := s.ring.History(s.ctx, issuer)
+	for n := version; n > 0 && err == nil; n-- {
+		if v, _ := h.At(n); !v.Document.Lists(kid, did.AssertionMethod) {
+			continue
+		}
+		_, err := credential.Verify(s.ctx, raw, credential.Options{At: s.at, Resolve: func(ctx context.Context, d did.DID) (did.Resolution, error) {
+			return s.ring.Resolve(ctx, d, did.Options{Now: s.at, VersionNumber: uint64(n)})
+		}})
+		if !errors.Is(err, credential.ErrIssuer) {
+			return err
+		}
 	}
-	return err
+	return cmp.Or(err, fmt.Errorf("%w: %s never listed %s", credential.ErrIssuer, issuer, kid))
 }
 
 // resolve answers from the material, or from the DID itself.
@@ -150,10 +159,10 @@ func agentWords(c credential.Result) string {
 func span(c credential.Result) string {
 	out := ""
 	if !c.ValidFrom.IsZero() {
-		out += ", from " + stamp(c.ValidFrom)
+		out += ", from " + casefile.Stamp(c.ValidFrom)
 	}
 	if !c.ValidUntil.IsZero() {
-		out += ", until " + stamp(c.ValidUntil)
+		out += ", until " + casefile.Stamp(c.ValidUntil)
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"trustnode/did/didwebvh"
 	"trustnode/did/keyring"
 	"trustnode/federation/bundle"
+	"trustnode/node/casefile"
 )
 
 // didLog verifies did.jsonl with the witness file beside it, and against the material.
@@ -44,7 +45,7 @@ func (s *session) idle(whose string, h didwebvh.History, witness []byte) {
 		return
 	}
 	if n, all := h.Idle(witness); n > 0 {
-		s.line("unsaid", "%swhat %d of %s in its witness file say: no witness of the log signed that for a version of it. They do not count, and nothing needs them", whose, n, count(all, "proof"))
+		s.line("unsaid", "%swhat %d of %s in its witness file say: no witness of the log signed that for a version of it. They do not count, and nothing needs them", whose, n, casefile.Count(all, "proof"))
 	}
 }
 
@@ -84,7 +85,7 @@ func logRefusal(err error, witness bool) *refusal {
 func (s *session) sayLog(h didwebvh.History) {
 	head := h.Head()
 	s.orgVoucher(h.DID())
-	s.line("claim", "%s had %s, each signed by a key the one before it named", h.DID(), count(h.Len(), "version"))
+	s.line("claim", "%s had %s, each signed by a key the one before it named", h.DID(), casefile.Count(h.Len(), "version"))
 	switch keys := signers(head.Document); {
 	case h.Deactivated():
 		s.line("claim", "entry %d ended the DID for good: nothing signed in its name since counts", head.Number)
@@ -115,7 +116,7 @@ func (s *session) versions(whose string, h didwebvh.History, n int) {
 	prev, _ := h.At(n - 1)
 	for ; n <= h.Len(); n++ {
 		v, _ := h.At(n)
-		s.line("ok", "%sversion %s, dated %s by its controller: %s%s", whose, v.ID, stamp(v.Time), strings.Join(Changes(prev, v), "; "), witnessing(prev, v))
+		s.line("ok", "%sversion %s, dated %s by its controller: %s%s", whose, v.ID, casefile.Stamp(v.Time), strings.Join(Changes(prev, v), "; "), witnessing(prev, v))
 		prev = v
 	}
 }

@@ -175,12 +175,18 @@ func pack(lines ...bundle.Line) []byte { return must(bundle.Encode(bundle.Header
 func env(e envelope.Envelope) bundle.Line { return bundle.Envelope{Envelope: e} }
 
 // genesis is a charter of three organizations, one of them a did:key, signed by those whose seeds are given.
-func genesis(signers ...byte) envelope.Envelope {
+func genesis(signers ...byte) envelope.Envelope { return genesisOf("fin-lending", signers...) }
+
+func genesisOf(name string, signers ...byte) envelope.Envelope {
 	acme, _ := two()
+	return genesisWith(name, joinOf(acme, "acme", i2), signers...)
+}
+
+func genesisWith(name string, acme charter.Join, signers ...byte) envelope.Envelope {
 	gamma := joinOf(beta(), "gamma", gi)
 	gamma.Org, gamma.DIDVersion, gamma.SCID = must(didkey.FromKey(pub(gi))), "", ""
-	members := []charter.Member{joinOf(acme, "acme", i2).Member(0), joinOf(beta(), "beta", bi).Member(0), gamma.Member(0)}
-	body := must(charter.New(charter.Options{Name: "fin-lending", Members: members, Mediators: []did.DID{gamma.Org}}, day2))
+	members := []charter.Member{acme.Member(0), joinOf(beta(), "beta", bi).Member(0), gamma.Member(0)}
+	body := must(charter.New(charter.Options{Name: name, Members: members, Mediators: []did.DID{gamma.Org}}, day2))
 	body.Nonce = strings.Repeat("B", 21) + "A"
 	e := envelope.Envelope{Type: charter.Type, Body: must(envelope.Marshal(body))}
 	for _, s := range signers {

@@ -119,7 +119,8 @@ func (s *session) takeWeb(m Material, b []byte) error {
 		return err
 	}
 	s.webs[d] = base(m.Name)
-	return nil
+	_, _, err = s.pinned.DID(s.ctx, s.ring, d)
+	return err
 }
 
 // subject is the DID a document says it is about.
@@ -172,11 +173,13 @@ func (s *session) offer(p part) error {
 	if p.split {
 		return broken("the lines of the DID log of %s leave a gap, overlap, or carry different witness files", s.short(p.DID))
 	}
+	var err error
 	if p.DID.Method() == "web" {
-		_, err := s.ring.OfferWeb(s.ctx, p.DID, p.Log, "", s.o.Now, "")
-		return err
+		_, err = s.ring.OfferWeb(s.ctx, p.DID, p.Log, "", s.o.Now, "")
+	} else {
+		_, err = s.ring.Offer(s.ctx, p.DID, p.Log, p.Witness)
 	}
-	if _, err := s.ring.Offer(s.ctx, p.DID, p.Log, p.Witness); err != nil {
+	if err != nil {
 		return err
 	}
 	if _, _, err := s.pinned.DID(s.ctx, s.ring, p.DID); err != nil {

@@ -22,7 +22,7 @@ func (s *session) object(b []byte) error {
 	}
 	s.own = []casefile.Numbered{{Line: bundle.Envelope{Envelope: e}, N: 1}}
 	s.call(s.own)
-	for _, step := range []func() error{s.known, func() error { return s.charters(nil) }, s.objects} {
+	for _, step := range []func() error{s.evidenceLines, func() error { return s.charters(nil) }, s.objects} {
 		if err := step(); err != nil {
 			return alone(err)
 		}

@@ -18,6 +18,7 @@ func (s *session) proof(b []byte) error {
 	if err != nil {
 		return s.faulty(err)
 	}
+	s.about = about
 	if err := s.bundle(b); err != nil {
 		return err
 	}
@@ -56,6 +57,8 @@ func (s *session) onlyNeeded(about []envelope.ID) error {
 	for _, l := range s.own {
 		rests := true
 		switch k := l.Line.(type) {
+		case bundle.DIDLog:
+			rests = s.members == nil || s.members[k.DID] || slices.Contains(s.evidence.Orgs(), k.DID)
 		case bundle.Entry:
 			rests = needed[attestation.Entry(k.Entry).ID()] || supports(k, logs)
 		case bundle.Body:

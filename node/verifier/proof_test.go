@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"trustnode/attestation"
 	attlog "trustnode/attestation/log"
 	"trustnode/did/envelope"
 	"trustnode/federation/bundle"
@@ -57,7 +58,7 @@ func TestWhatAProofSays(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"proof-with.tnb": "acme.example wrote down that did:key:z6MkgeAYjgfXDoaxMou4TKNEtGJ8cYHARPASB12ehQ8b13ie asked under loan zQmdASYZJPcKM5sAddBPFnwaNptnPE8YBmedjukRZ6sy7bS and was refused as revoked: row 0, committed at 6, after the revocation at 5",
+		"proof-with.tnb": "acme.example wrote down that did:key:z6MkgeAYjgfXDoaxMou4TKNEtGJ8cYHARPASB12ehQ8b13ie asked under loan zQmdASYZJPcKM5sAddBPFnwaNptnPE8YBmedjukRZ6sy7bS and was refused as \"revoked\": row 0, committed at 6, after the revocation at 5",
 		"proof-row.tnb":  "was given answer 1, of 0 entries, under loan zQmdASYZJPcKM5sAddBPFnwaNptnPE8YBmedjukRZ6sy7bS: row 1, committed at 4",
 	} {
 		var claims []string
@@ -95,6 +96,32 @@ func TestWhoeverVerifiesAsksForWitnesses(t *testing.T) {
 		r := judgeProof(shared(t, c.file), func(o *verifier.Options) { o.Witnesses = c.ask })
 		if r.Outcome != c.want || !strings.Contains(r.Why, c.says) {
 			t.Errorf("%s: %s: %s", c.name, r.Outcome, r.Why)
+		}
+	}
+}
+
+// TestWitnessesAreAskedOfWhatAProofIsAbout takes the cosignatures from some entries of genuine proofs.
+func TestWitnessesAreAskedOfWhatAProofIsAbout(t *testing.T) {
+	for _, c := range []struct {
+		name, file string
+		strip      func(attestation.Event) bool
+		want       verifier.Outcome
+	}{
+		{"an event, from what it rests on", "proof.tnb", func(e attestation.Event) bool { return e.Type != "loan.issued" }, verifier.Verifies},
+		{"an event", "proof.tnb", func(e attestation.Event) bool { return e.Type == "loan.issued" }, verifier.Pending},
+		{"a row, from what it rests on", "proof-row.tnb", func(e attestation.Event) bool { return e.Type != "audit.rows" }, verifier.Verifies},
+		{"a row", "proof-row.tnb", func(e attestation.Event) bool { return e.Type == "audit.rows" }, verifier.Pending},
+	} {
+		about, lines := proofLines(t, shared(t, c.file))
+		for i, l := range lines {
+			if k, ok := l.(bundle.Entry); ok {
+				if _, e, _ := attestation.Entry(k.Entry).Envelope(); c.strip(e) {
+					lines[i] = unwitnessed(t, lines[i:i+1])[0]
+				}
+			}
+		}
+		if r := judgeProof(anew(t, about, lines...), func(o *verifier.Options) { o.Witnesses = 2 }); r.Outcome != c.want {
+			t.Errorf("%s: %s, want %s: %s", c.name, r.Outcome, c.want, r.Why)
 		}
 	}
 }

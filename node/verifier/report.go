@@ -35,7 +35,7 @@ type Options struct {
 	Now         time.Time // the clock; must be set
 	At          time.Time // when objects are to hold; zero: Now, and for a case the newest statement in it
 	With        []Material
-	Witnesses   int       // organizations that must have cosigned each event, beside its own; 0 asks for none
+	Witnesses   int       // organizations that must have cosigned each event a proof is about, or each entry, beside its own; 0 asks for none
 	Pins        pins.Pins // what was seen before, with which the file has to agree; nil: nothing was
 
 	// Witness gives the did-witness.json of the file, nil if there is none. It is called at
@@ -111,7 +111,7 @@ func Verify(ctx context.Context, r io.Reader, o Options) Report {
 	if kind == KindCase {
 		return s.caseFile(b)
 	}
-	s.line("file", "%s  %s  %s bytes  %s", s.name, kind.words(), thousands(len(b)), idOf(b))
+	s.line("file", "%s  %s  %s bytes  %s", s.name, kind.words(), casefile.Thousands(len(b)), idOf(b))
 	if err := s.material(); err != nil {
 		return s.finish(err)
 	}
@@ -136,7 +136,7 @@ func (s *session) caseFile(b []byte) Report {
 var lineOrder = []string{"file", "trust", "ok", "claim", "unsaid", "pending", "unproven", "unsupported", "broken", "hint", "result"}
 
 func (s *session) line(kind, format string, args ...any) {
-	s.report.Lines = append(s.report.Lines, casefile.Line{Kind: kind, Text: fmt.Sprintf(format, args...)})
+	s.report.Lines = append(s.report.Lines, casefile.Line{Kind: kind, Text: casefile.OneLine(fmt.Sprintf(format, args...))})
 }
 
 // finish puts the lines in order and says the outcome.
@@ -158,7 +158,7 @@ func (s *session) finish(err error) Report {
 		}
 	}
 	if len(all) > 0 {
-		out.Outcome, out.Why, out.Hint = all[0].outcome, all[0].Error(), all[0].hint
+		out.Outcome, out.Why, out.Hint = all[0].outcome, casefile.OneLine(all[0].Error()), casefile.OneLine(all[0].hint)
 	}
 	s.result(all)
 	slices.SortStableFunc(out.Lines, func(a, b casefile.Line) int {
@@ -170,9 +170,9 @@ func (s *session) finish(err error) Report {
 func (s *session) result(all []*refusal) {
 	switch s.report.Outcome {
 	case Verifies:
-		s.line("result", "verifies (%s)%s", count(s.claims(), "claim"), s.caveat())
+		s.line("result", "verifies (%s)%s", casefile.Count(s.claims(), "claim"), s.caveat())
 	case Pending:
-		s.line("result", "pending: %s for what is not here", count(len(all), "thing waits|things wait"))
+		s.line("result", "pending: %s for what is not here", casefile.Count(len(all), "thing waits|things wait"))
 	case Unproven:
 		s.line("result", "proves nothing by itself")
 	case Unsupported:

@@ -32,15 +32,17 @@ type session struct {
 	from      map[int]string      // file of each line of the material
 	webs      map[did.DID]string  // did:web documents of the material, and the file they came in
 	logs      map[did.DID]int     // newest version of each log that the file itself holds
+	about     []envelope.ID       // what a proof names; nil of another file
 	evidence  casefile.Evidence
 	agents    []envelope.Verified[keyring.Agent] // of the file and the material
 	vouchers  []voucher
-	pinned    casefile.Known              // what was seen before
-	called    map[string]map[did.DID]bool // DIDs by what they are called for short
+	pinned    casefile.Known   // what was seen before
+	names     casefile.Names   // of who has a part in the files
+	members   map[did.DID]bool // named by the charters of the file, once these verify; nil without
 }
 
 func newSession(ctx context.Context, o Options) *session {
-	s := &session{ctx: ctx, o: o, name: named(o.Name), at: o.At, late: o.Now, from: map[int]string{}, webs: map[did.DID]string{}, logs: map[did.DID]int{}, called: map[string]map[did.DID]bool{}}
+	s := &session{ctx: ctx, o: o, name: named(o.Name), at: o.At, late: o.Now, from: map[int]string{}, webs: map[did.DID]string{}, logs: map[did.DID]int{}, names: casefile.Names{}}
 	if s.at.IsZero() {
 		s.at = o.Now
 	}
@@ -104,7 +106,7 @@ type signature struct {
 // stands verifies an object that lies in no log: open is to find it signed by a key of the
 // version it names, and that key must be at the head still. What it says else is open's.
 func (s *session) stands(c signature, open func(envelope.KeySource) error) error {
-	if !known(c.org) {
+	if !knownMethod(c.org) {
 		return broken("%s is of %s; an organization has a did:webvh, did:web or did:key", c.what, c.org).at(c.line)
 	}
 	err := open(s.ring.AtSource(c.version))
@@ -168,8 +170,8 @@ func (s *session) left(d did.DID, kid string) (int, bool) {
 	return 0, false
 }
 
-// known says whether an organization can have such a DID.
-func known(d did.DID) bool {
+// knownMethod says whether an organization can have such a DID.
+func knownMethod(d did.DID) bool {
 	return slices.Contains([]string{didwebvh.Method, didkey.Method, "web"}, d.Method())
 }
 

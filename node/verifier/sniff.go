@@ -14,6 +14,7 @@ import (
 	"trustnode/did/envelope"
 	"trustnode/did/strictjson"
 	"trustnode/federation/bundle"
+	"trustnode/node/casefile"
 )
 
 // Kind is what a file is, told by its bytes. Values are printed: never reuse one.
@@ -34,7 +35,7 @@ const (
 )
 
 var kindWords = map[Kind]string{
-	KindProof: "proof of an event", KindBundle: "bundle", KindDIDLog: "DID log", KindDocument: "DID document", KindWitness: "witness file of a DID log",
+	KindProof: "proof of an event or row", KindBundle: "bundle", KindDIDLog: "DID log", KindDocument: "DID document", KindWitness: "witness file of a DID log",
 	KindResolution: "DID resolution result", KindObject: "signed object", KindCompact: "object in compact form", KindCredential: "credential",
 }
 
@@ -61,14 +62,14 @@ func read(r io.Reader) (Kind, []byte, error) {
 		return kind, nil, broken("the file cannot be read: %v", err)
 	}
 	if len(b) > limit {
-		return kind, nil, broken("the file is longer than the %s bytes a %s may have", thousands(limit), kindName(kind))
+		return kind, nil, broken("the file is longer than the %s bytes a %s may have", casefile.Thousands(limit), kindName(kind))
 	}
 	if kind == kindJSON {
 		return tellJSON(b)
 	}
 	if kind == KindCase && provesEvent(b) {
 		if kind = KindProof; len(b) > maxBundle {
-			return kind, nil, broken("the file is longer than the %s bytes a %s may have", thousands(maxBundle), kindName(kind))
+			return kind, nil, broken("the file is longer than the %s bytes a %s may have", casefile.Thousands(maxBundle), kindName(kind))
 		}
 	}
 	return kind, b, nil
@@ -189,7 +190,7 @@ func tellJSON(b []byte) (Kind, []byte, error) {
 	case isDocument(v):
 		return KindDocument, b, nil
 	case v.Kind() == strictjson.Array:
-		return "", nil, broken("it is a JSON array of %s, and no witness file", count(len(v.Elements()), "element"))
+		return "", nil, broken("it is a JSON array of %s, and no witness file", casefile.Count(len(v.Elements()), "element"))
 	}
 	if len(v.Members()) == 0 {
 		return "", nil, broken("it is an empty JSON object")
@@ -270,7 +271,7 @@ func looksLike(head []byte) string {
 	case !isText(head):
 		return none + fmt.Sprintf("it looks binary, its first bytes are %x", head[:min(len(head), 8)])
 	}
-	if secretive(string(head)) {
+	if casefile.Secretive(string(head)) {
 		return none + "it looks like a token or a recovery key, so nothing of it is shown. Keep it to yourself"
 	}
 	return none + "it looks like text that begins with " + quote(string(first[:min(len(first), 40)]))

@@ -71,6 +71,7 @@ func TestWhatDecidesIsNamed(t *testing.T) {
 	keyVC := prove(vcOf("did:key:"+kid(bi)), "did:key:"+kid(bi)+"#"+kid(bi), bi)
 	webVC := prove(vcOf(betaWeb), betaWeb+"#"+kid(bi), bi)
 	betaLog := with(beta().Log())
+	gone := must(plain().Extend(must(didwebvh.Move(ctx, plain(), didwebvh.MoveRequest{Update: key(u3), Next: pub(bu1), Domain: "new.example", At: day2.Add(time.Hour)})), nil, now))
 	for _, c := range []struct {
 		name    string
 		file    []byte
@@ -116,6 +117,10 @@ func TestWhatDecidesIsNamed(t *testing.T) {
 		{"a credential of a key that was never listed", prove(vcOf(one().DID().String()), one().DID().String()+"#"+kid(ag), ag), verifier.Options{With: acme}, verifier.Broken,
 			[]string{"the newest version here of acme.example does not list it"}},
 		{"a credential of an issuer that moved", vc(), verifier.Options{With: with(moved().Log())}, verifier.Verifies, []string{"this DID has moved to " + moved().DID().String(), `"agent" "billing", who may "borrow"`}},
+		{"a credential of a key that was rotated out before a move", vc(), verifier.Options{With: with(gone.Log())}, verifier.Pending, []string{kid(i1) + " left the document of acme.example in entry 2"}},
+		{"a forged credential of a key that was rotated out before a move", bytes.Replace(vc(), []byte("borrow"), []byte("lender"), 1), verifier.Options{With: with(gone.Log())}, verifier.Broken, []string{"signature"}},
+		{"a credential in the name of after a move, by a key of before it", prove(vcOf(gone.DID().String()), gone.DID().String()+"#"+kid(i1), i1), verifier.Options{With: with(gone.Log())}, verifier.Broken, []string{"not by the issuer"}},
+		{"a forged credential in the name of after a move, under a key of before it", prove(vcOf(gone.DID().String()), gone.DID().String()+"#"+kid(i1), ag), verifier.Options{With: with(gone.Log())}, verifier.Broken, []string{"not by the issuer"}},
 		{"a draft of an agent object", envelope.Envelope{Type: keyring.AgentType, Body: must(envelope.Marshal(billing(one())))}.DSSE(), verifier.Options{}, verifier.Pending,
 			[]string{"is a draft: nobody has signed it yet", "agent request --key-dir", "agent add billing --request"}},
 		{"an empty object", []byte("{}"), verifier.Options{}, verifier.Broken, []string{"it is an empty JSON object\n"}},
@@ -131,7 +136,7 @@ func TestWhatDecidesIsNamed(t *testing.T) {
 		{"the fingerprint of an earlier version, of a join", join(), verifier.Options{Fingerprint: keyring.Fingerprint(one().DID(), one().Head().ID)}, verifier.Pending, []string{"is of version 1 of acme.example"}},
 		{"a mistyped fingerprint", join(), verifier.Options{Fingerprint: "org1-aaaa"}, verifier.Broken, []string{"its last group does not fit"}},
 		{"no fingerprint, strictly", join(), verifier.Options{Strict: true}, verifier.Broken, []string{"a fingerprint is needed", "--fingerprint org1-…"}},
-		{"the federation's fingerprint", boot(), verifier.Options{Fingerprint: charter.Fingerprint(genesis().ID()), Strict: true}, verifier.Verifies, []string{"fin-lending is the one"}},
+		{"the federation's fingerprint", boot(), verifier.Options{Fingerprint: charter.Fingerprint(genesis().ID()), Strict: true}, verifier.Verifies, []string{"\"fin-lending\" is the one"}},
 		{"a pin of the log", h.Log(), verifier.Options{Witness: witness(w), Strict: true, Pins: known("did %s 2 %s", h.DID(), h.Head().ID)}, verifier.Verifies, []string{"acme.example is the one the pins know, up to version 2"}},
 		{"a pin of an earlier version", h.Log(), verifier.Options{Witness: witness(w), Strict: true, Pins: known("did %s 1 %s", h.DID(), one().Head().ID)}, verifier.Verifies, []string{"up to version 1"}},
 		{"a pin of a later version", one().Log(), verifier.Options{Strict: true, Pins: known("did %s 2 %s", h.DID(), h.Head().ID)}, verifier.Broken, []string{"a fingerprint is needed"}},
@@ -140,8 +145,13 @@ func TestWhatDecidesIsNamed(t *testing.T) {
 		{"a pin of another history of a name that was left", moved().Log(), verifier.Options{Pins: known("did %s 2 %s", one().DID(), plain().Head().ID)}, verifier.Broken, []string{"does not hold version " + plain().Head().ID + ", which the pins name"}},
 		{"a pin of another history of who joins", join(), verifier.Options{Pins: known("did %s 2 2-QmOther", h.DID())}, verifier.Broken, []string{"which the pins name"}},
 		{"a pin of somebody else", join(), verifier.Options{Strict: true, Pins: known("did %s 1 %s", beta().DID(), beta().Head().ID)}, verifier.Broken, []string{"a fingerprint is needed"}},
-		{"a pin of the charter", boot(), verifier.Options{Strict: true, Pins: known("head %s 0 %s", genesis().ID(), genesis().ID())}, verifier.Verifies, []string{"fin-lending is the one the pins know, up to charter 0"}},
-		{"a pin of a later charter", boot(), verifier.Options{Strict: true, Pins: known("head %s 3 %s", genesis().ID(), beta().Head().ID)}, verifier.Verifies, []string{"up to charter 3"}},
+		{"a pin of a did:web", webJoin(bi), verifier.Options{Strict: true, With: with(webDocument(bi)), Pins: known("did %s 3 %s", betaWeb, envelope.IDOf(webDocument(bi)))}, verifier.Verifies,
+			[]string{betaWeb + " is the one the pins know, up to version 3"}},
+		{"a pin of another did.json", webJoin(bi), verifier.Options{With: with(webDocument(bi)), Pins: known("did %s 1 %s", betaWeb, envelope.IDOf(webDocument(ag)))}, verifier.Broken,
+			[]string{"with-1, given with --with: the did.json of " + betaWeb + " is version " + envelope.IDOf(webDocument(bi)).String() + ", the pins name " + envelope.IDOf(webDocument(ag)).String()}},
+		{"a pin of another did.json, under a credential", webVC, verifier.Options{With: with(webDocument(bi)), Pins: known("did %s 1 %s", betaWeb, envelope.IDOf(webDocument(ag)))}, verifier.Broken, []string{"the pins name"}},
+		{"a pin of the charter", boot(), verifier.Options{Strict: true, Pins: known("head %s 0 %s", genesis().ID(), genesis().ID())}, verifier.Verifies, []string{"\"fin-lending\" is the one whose genesis the pins know\n"}},
+		{"a pin of a later charter", boot(), verifier.Options{Strict: true, Pins: known("head %s 3 %s", genesis().ID(), beta().Head().ID)}, verifier.Verifies, []string{"is the one whose genesis the pins know\n"}},
 		{"a pin of another charter", boot(), verifier.Options{Pins: known("head %s 0 %s", genesis().ID(), agent().ID())}, verifier.Broken, []string{"charter 0 in the file is"}},
 		{"a member's fingerprint for a federation", boot(), verifier.Options{Fingerprint: keyring.Fingerprint(h.DID(), h.Head().ID)}, verifier.Broken, []string{"something else"}},
 	} {

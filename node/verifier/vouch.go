@@ -15,6 +15,7 @@ type voucher struct {
 	text, of string
 	org      did.DID // zero: it is of a federation
 	by       string  // what beside the file says that it is true: "" nothing
+	stranger bool    // org speaks in the file beside charters that do not name it
 }
 
 func (s *session) voucher(v voucher) {
@@ -33,12 +34,12 @@ func (s *session) orgVoucher(d did.DID) {
 	if err != nil {
 		return
 	}
-	if file, ok := s.webs[d]; ok {
-		s.line("trust", "the keys of %s are those of %s, given with --with: nothing but that proves them", d, file)
-	}
 	known := voucher{text: fingerprint, of: s.short(d), org: d}
 	if upTo, ok, err := s.pinned.DID(s.ctx, s.ring, d); err == nil && ok {
 		known.by = fmt.Sprintf("the pins know, up to version %d", upTo)
+	}
+	if file, ok := s.webs[d]; ok && known.by == "" {
+		s.line("trust", "the keys of %s are those of %s, given with --with: nothing but that proves them", d, file)
 	}
 	s.voucher(known)
 }
@@ -78,6 +79,8 @@ func (s *session) vouch() error {
 	case typed != "" && !found:
 		return broken("the fingerprint is of something else: the file is of %s", list(all)).
 			hinted("compare by voice with whoever the file is of, as did show prints it there; a file that is not theirs proves nothing of them")
+	case typed != "" && s.stranger() != nil:
+		return s.stranger()
 	case s.o.Strict && (len(all) == 0 || len(alone) > 0):
 		return broken("nothing but the file vouches for %s: a fingerprint is needed", orNobody(alone)).
 			hinted("give the one you have from them by another way, as did show prints it there: --fingerprint %s", s.like())
@@ -114,9 +117,21 @@ func (s *session) earlier(typed string) *refusal {
 	return nil
 }
 
+// stranger is the refusal of a fingerprint that says nothing of an organization which speaks in the file, nil if there is
+// none.
+func (s *session) stranger() *refusal {
+	for _, v := range s.vouchers {
+		if v.stranger && v.by == "" {
+			return broken("%s speaks in the file and is no member: the fingerprint says nothing of it", v.org).
+				hinted("compare %s by voice with whoever it is, and verify the file against that", v.text)
+		}
+	}
+	return nil
+}
+
 // like is the form of the fingerprint that is asked for.
 func (s *session) like() string {
-	if v, ok := s.unvouched(); ok {
+	if v, ok := s.unvouched(); ok && v.org.Method() != didkey.Method {
 		return v.text[:len("org1-")] + "…"
 	}
 	return "org1-…"
