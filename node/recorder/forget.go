@@ -26,9 +26,9 @@ const (
 
 // Forget drops private bodies whose origin has erased them (log.erased), the own ones that
 // an older copy of the data brought back included. It takes in what the logs say, durably,
-// and carries out what is due: a body goes once every event that counts and names it is
-// erased by its origin, for else any member could erase another's by naming it; and no open
-// case rests on it. Public bodies stay. It returns how many went.
+// and carries out what is due: a body goes once every event that names it and counts, or may
+// come to, is erased by its origin, for else any member could erase another's by naming it;
+// and no open case rests on it. Public bodies stay. It returns how many went.
 func (r *Recorder) Forget(ctx context.Context, cited Cited) (dropped int, err error) {
 	for _, d := range r.cfg.Events.Orgs() {
 		if err := r.noteErasures(ctx, d); err != nil {
@@ -101,16 +101,19 @@ func (r *Recorder) forget(ctx context.Context, x store.Due, now time.Time, cited
 	if mayErase(ev) != nil {
 		return false, r.cfg.Events.EraseBody(ctx, x, envelope.ID{})
 	}
-	free, err := r.allErased(ctx, ev.Body)
+	free, err := r.allErased(ctx, x.Org, ev.Body)
 	if err != nil {
 		return false, err
 	}
 	if !free || cited(ev, id) {
 		return false, r.cfg.Events.Postpone(ctx, x, now.Add(forgetAgain).Unix())
 	}
-	// The state first: what is noted as done is done.
-	if err := r.cfg.State.Update(ctx, func(tx store.Tx) error { return dropObject(tx, ev.Body) }); err != nil {
-		return false, err
+	// The state has own bodies, and texts of cases that no event names: what another
+	// organization erases takes none of them. The state first: what is noted as done is done.
+	if x.Org == r.cfg.Org {
+		if err := r.cfg.State.Update(ctx, func(tx store.Tx) error { return dropObject(tx, ev.Body) }); err != nil {
+			return false, err
+		}
 	}
 	return true, r.cfg.Events.EraseBody(ctx, x, ev.Body)
 }
@@ -128,19 +131,29 @@ func (r *Recorder) eventAt(ctx context.Context, d did.DID, index uint64) (ev att
 	return ev, id, err
 }
 
-// allErased reports whether no event that counts and names a body keeps it.
-func (r *Recorder) allErased(ctx context.Context, body envelope.ID) (bool, error) {
-	by, err := r.cfg.Events.Naming(ctx, body)
-	if err != nil || len(by) >= attestation.MaxPage {
+// allErased reports whether no event that names a body keeps it from one that erased it.
+func (r *Recorder) allErased(ctx context.Context, by did.DID, body envelope.ID) (bool, error) {
+	list, err := r.cfg.Events.Naming(ctx, body)
+	if err != nil || len(list) >= attestation.MaxPage {
 		return false, err // more than are listed: nobody knows
 	}
-	for _, f := range by {
+	for _, f := range list {
 		_, noted, err := r.cfg.Events.Erasure(ctx, f.Org, f.Index)
-		if err != nil || !noted && f.Verdict.Counts() {
+		if err != nil || !noted && (f.Verdict.Counts() || f.Org != by && mayCount(f.Verdict)) {
 			return false, err
 		}
 	}
 	return true, nil
+}
+
+// mayCount reports whether an event counts or may come to: it is pending, in doubt, or out
+// by what a charter says. What is void by itself never counts.
+func mayCount(v attestation.Verdict) bool {
+	switch v.Reason {
+	case attestation.ReasonForm, attestation.ReasonSignature, attestation.ReasonKey, attestation.ReasonOrg, attestation.ReasonRepeat:
+		return v.Standing != attestation.Void
+	}
+	return true
 }
 
 // dropObject takes a body out of the state; an object of another kind is none.

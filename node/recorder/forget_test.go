@@ -1,6 +1,7 @@
 package recorder_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"testing"
@@ -8,8 +9,10 @@ import (
 	"time"
 
 	"trustnode/attestation"
+	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/node/recorder"
+	"trustnode/node/store"
 )
 
 func nothingCited(attestation.Event, envelope.ID) bool { return false }
@@ -107,6 +110,69 @@ func TestNobodyErasesAnothersBody(t *testing.T) {
 			t.Errorf("%d went", got)
 		}
 	})
+}
+
+// standing gives one event of a log another standing, as a fork or a taint would.
+func (n *node) standing(t *testing.T, d did.DID, index uint64, s attestation.Standing, why attestation.Reason) {
+	t.Helper()
+	v := attestation.Verdict{Level: attestation.Authored, Standing: s, Reason: why}
+	if err := n.events.Settle(context.Background(), d, store.Settled{Judged: []store.Judgement{{Index: index, Verdict: v}}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWhatNoEventOfItsOwnKeepsIsNotErasedByOthers: texts of cases, which no event names as
+// its body, an own body whose event does not count now, and another's whose event does not,
+// outlive a member that names each in an event of its own and erases that.
+func TestWhatNoEventOfItsOwnKeepsIsNotErasedByOthers(t *testing.T) {
+	for _, now := range []struct {
+		s   attestation.Standing
+		why attestation.Reason
+	}{{attestation.Contested, attestation.ReasonFork}, {attestation.Disputed, attestation.ReasonTaint}, {attestation.Pending, attestation.ReasonRemoved}, {attestation.Void, attestation.ReasonCutoff}} {
+		synctest.Test(t, func(t *testing.T) {
+			acme, beta, mallory := newParty("acme", 0x11), newParty("beta", 0x21), newParty("mallory", 0x31)
+			ring := knows(acme, beta, mallory)
+			n, victim, bad := running(t, acme, ring), running(t, beta, ring), running(t, mallory, ring)
+			text := []byte(`{"salt":"s","text":"handed in"}`)
+			err := victim.state.Update(context.Background(), func(tx store.Tx) error {
+				_, err := recorder.PutObject(tx, recorder.ObjectBody, text)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			victim.event(t, ending(1))
+			n.event(t, ending(2))
+			for i, body := range [][]byte{text, ending(1).Body, ending(2).Body} {
+				d := barrier(i)
+				d.Body = body
+				bad.event(t, d)
+			}
+			for _, x := range []*node{n, victim, bad} {
+				flush(t, x)
+			}
+			pull(t, n, victim)
+			victim.take(t, ending(2).Body)
+			for i, p := range []*party{beta, acme} {
+				by, err := victim.events.Naming(context.Background(), envelope.IDOf(ending(i+1).Body))
+				if err != nil || len(by) != 1 {
+					t.Fatalf("%v (%v)", by, err)
+				}
+				victim.standing(t, p.did, by[0].Index, now.s, now.why)
+			}
+			for _, body := range [][]byte{text, ending(1).Body, ending(2).Body} {
+				bad.erase(t, envelope.IDOf(body))
+			}
+			flush(t, bad)
+			pull(t, bad, victim)
+			victim.forget(t, nothingCited)
+			for name, body := range map[string][]byte{"a text of a case": text, "its own": ending(1).Body, "another's": ending(2).Body} {
+				if b, err := victim.Body(context.Background(), envelope.IDOf(body)); err != nil || !bytes.Equal(b, body) {
+					t.Errorf("%v: %s went: %v", now.why, name, err)
+				}
+			}
+		})
+	}
 }
 
 // TestAnOlderCopyIsErasedAgain: a backup from before the erasure brings the body back, and
