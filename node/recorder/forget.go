@@ -99,7 +99,7 @@ func (r *Recorder) forget(ctx context.Context, x store.Due, now time.Time, cited
 		return false, err
 	}
 	if mayErase(ev) != nil {
-		return false, r.cfg.Events.EraseBody(ctx, x, envelope.ID{})
+		return false, r.cfg.Events.EraseBody(ctx, x, envelope.ID{}, false)
 	}
 	free, err := r.allErased(ctx, x.Org, ev.Body)
 	if err != nil {
@@ -115,7 +115,11 @@ func (r *Recorder) forget(ctx context.Context, x store.Due, now time.Time, cited
 			return false, err
 		}
 	}
-	return true, r.cfg.Events.EraseBody(ctx, x, ev.Body)
+	err = r.cfg.Events.EraseBody(ctx, x, ev.Body, x.Org == r.cfg.Org)
+	if errors.Is(err, attestation.ErrConflict) { // an event that names it came meanwhile
+		return false, r.cfg.Events.Postpone(ctx, x, now.Add(forgetAgain).Unix())
+	}
+	return err == nil, err
 }
 
 func (r *Recorder) eventAt(ctx context.Context, d did.DID, index uint64) (ev attestation.Event, id envelope.ID, err error) {

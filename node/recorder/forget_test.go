@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -170,6 +171,57 @@ func TestWhatNoEventOfItsOwnKeepsIsNotErasedByOthers(t *testing.T) {
 				if b, err := victim.Body(context.Background(), envelope.IDOf(body)); err != nil || !bytes.Equal(b, body) {
 					t.Errorf("%v: %s went: %v", now.why, name, err)
 				}
+			}
+		})
+	}
+}
+
+// TestNobodyErasesABodyBeforeItComes: a member that names a body first, and erases that
+// before the log comes whose body it is, keeps it from nobody: what is held is the same
+// whatever came first (03, I-7).
+func TestNobodyErasesABodyBeforeItComes(t *testing.T) {
+	for _, first := range []string{"mallory", "acme", "acme, while it does not count"} {
+		synctest.Test(t, func(t *testing.T) {
+			acme, beta, mallory := newParty("acme", 0x11), newParty("beta", 0x21), newParty("mallory", 0x31)
+			ring := knows(acme, beta, mallory)
+			n, peer, bad := running(t, acme, ring), running(t, beta, ring), running(t, mallory, ring)
+			n.event(t, ending(1))
+			foreign := bad.event(t, ending(1))
+			flush(t, n)
+			flush(t, bad)
+			bad.erase(t, foreign)
+			flush(t, bad)
+			id := envelope.IDOf(ending(1).Body)
+			if first != "mallory" {
+				pull(t, n, peer)
+			}
+			by, err := n.events.Naming(context.Background(), id)
+			if err != nil || len(by) != 1 {
+				t.Fatalf("%v (%v)", by, err)
+			}
+			if first == "acme, while it does not count" {
+				peer.standing(t, acme.did, by[0].Index, attestation.Pending, attestation.ReasonRemoved)
+			}
+			pull(t, bad, peer)
+			peer.forget(t, nothingCited)
+			time.Sleep(time.Hour)
+			peer.forget(t, nothingCited)
+			pull(t, n, peer)
+			if err := peer.Recheck(context.Background(), acme.did); err != nil {
+				t.Fatal(err)
+			}
+			if list, err := peer.Wanted(context.Background(), 10); err != nil || !slices.ContainsFunc(list, func(w store.Wanted) bool { return w.Org == acme.did && w.ID == id }) {
+				t.Errorf("%s first: wanted: %v (%v)", first, list, err)
+			}
+			peer.take(t, ending(1).Body)
+			peer.sound(t)
+			n.erase(t, id)
+			flush(t, n)
+			pull(t, n, peer)
+			time.Sleep(time.Hour)
+			peer.forget(t, nothingCited)
+			if got := peer.finds(t, secret); len(got) != 0 {
+				t.Errorf("%s first: erased by both, and held: %q", first, got)
 			}
 		})
 	}

@@ -104,7 +104,7 @@ func (j Judgement) commit(tx Tx, o uint32, again bool) error {
 	if j.Body.IsZero() {
 		return nil
 	}
-	if needless, err := heldOrErased(tx, j.Body); err != nil || needless {
+	if wanted, err := wants(tx, o, j.Index, j.Body); err != nil || !wanted {
 		return err
 	}
 	sum := j.Body.Sum()
