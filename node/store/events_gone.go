@@ -171,6 +171,21 @@ func (e *Events) RowGone(ctx context.Context, n uint64) (bool, error) {
 	return k.gone, err
 }
 
+// Row returns an own row by its id: the zero one where it is its hash alone, and
+// attestation.ErrNotFound where it is not held.
+func (e *Events) Row(ctx context.Context, id envelope.ID) (audit.Row, error) {
+	n, err := e.RowNumber(ctx, id)
+	if err != nil {
+		return audit.Row{}, err
+	}
+	var k keptRow
+	err = e.db.View(ctx, func(r Reader) (err error) {
+		k, err = readRow(r, n)
+		return err
+	})
+	return k.row, err
+}
+
 // Due is an event whose origin has erased its body, while that body may be held here.
 type Due struct {
 	Org   did.DID
