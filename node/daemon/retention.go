@@ -56,10 +56,7 @@ func (n *Node) dropDue(ctx context.Context, at time.Time) error {
 	if dropped > 0 {
 		n.log.InfoContext(ctx, "bodies were dropped that their origin erased", "bodies", dropped)
 	}
-	if err != nil {
-		return err
-	}
-	return n.ageRows(ctx, at.Add(-n.keepRows()), cited)
+	return errors.Join(err, n.ageRows(ctx, at.Add(-n.keepRows()), cited))
 }
 
 // about lists what names an event in a case: itself, its body, its subject.

@@ -227,6 +227,115 @@ func TestNobodyErasesABodyBeforeItComes(t *testing.T) {
 	}
 }
 
+// TestErasuresBehindOneThatIsPendingAreTakenIn: however many there are, in one pass; the one
+// that is pending, or out by what a charter says, follows once it counts.
+func TestErasuresBehindOneThatIsPendingAreTakenIn(t *testing.T) {
+	for _, why := range []attestation.Reason{attestation.ReasonRemoved, attestation.ReasonCutoff} {
+		synctest.Test(t, func(t *testing.T) { erasedBehind(t, why) })
+	}
+}
+
+func erasedBehind(t *testing.T, why attestation.Reason) {
+	acme, beta := newParty("acme", 0x11), newParty("beta", 0x21)
+	ring := knows(acme, beta)
+	n, peer := running(t, acme, ring), running(t, beta, ring)
+	peer.SetMaxErasures(3)
+	for i := range 9 {
+		n.event(t, ending(i))
+	}
+	flush(t, n)
+	pull(t, n, peer)
+	for i := range 9 {
+		peer.take(t, ending(i).Body)
+		n.erase(t, envelope.IDOf(ending(i).Body))
+	}
+	flush(t, n)
+	pull(t, n, peer)
+	var first uint64
+	for i, en := range n.entries(t, acme.did) {
+		if _, ev, _ := en.Envelope(); ev.Type == "log.erased" {
+			first = uint64(i)
+			break
+		}
+	}
+	st := attestation.Pending
+	if why == attestation.ReasonCutoff {
+		st = attestation.Void
+	}
+	peer.standing(t, acme.did, first, st, why)
+	if got := peer.forget(t, nothingCited); got != 8 || len(peer.finds(t, secret)) != 1 {
+		t.Errorf("%d went; %q", got, peer.finds(t, secret))
+	}
+	if err := errors.Join(peer.Recheck(context.Background(), acme.did), peer.Rebound(context.Background())); err != nil {
+		t.Fatal(err)
+	}
+	if got := peer.forget(t, nothingCited); got != 1 || len(peer.finds(t, secret)) != 0 {
+		t.Errorf("then %d went; %q", got, peer.finds(t, secret))
+	}
+	if upto, err := peer.events.ErasedTo(context.Background(), acme.did); err != nil || upto < first+9 {
+		t.Errorf("taken in up to %d (%v)", upto, err)
+	}
+}
+
+// TestOneErasureThatFailsKeepsNoOtherBack: nor does one of what is not held any more, and
+// what is cut off is not due.
+func TestOneErasureThatFailsKeepsNoOtherBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := context.Background()
+		acme, beta := newParty("acme", 0x11), newParty("beta", 0x21)
+		ring := knows(acme, beta)
+		n, peer := running(t, acme, ring), running(t, beta, ring)
+		lost := n.event(t, ending(1))
+		n.event(t, ending(2))
+		flush(t, n)
+		pull(t, n, peer)
+		for i := 1; i < 3; i++ {
+			peer.take(t, ending(i).Body)
+			n.erase(t, envelope.IDOf(ending(i).Body))
+		}
+		flush(t, n)
+		pull(t, n, peer)
+		found, err := peer.events.Find(ctx, lost)
+		if err != nil || len(found) != 1 {
+			t.Fatalf("%v (%v)", found, err)
+		}
+		err = peer.audit.Update(ctx, func(tx store.Tx) error {
+			var at [][]byte
+			err := peer.audit.View(ctx, func(r store.Reader) error {
+				return r.Scan([]byte("en/"), nil, func(k, v []byte) bool {
+					if bytes.Equal(v, found[0].Entry) {
+						at = append(at, bytes.Clone(k))
+					}
+					return true
+				})
+			})
+			for _, k := range at {
+				err = errors.Join(err, tx.Delete(k))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := uint64(len(n.entries(t, acme.did)))
+		if err := peer.events.NoteErasures(ctx, acme.did, []store.Due{{Org: acme.did, Index: size + 5, At: 1}}, 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := peer.Forget(ctx, nothingCited); err == nil {
+			t.Error("the fault is not told")
+		}
+		if got := peer.finds(t, "marked-private 2"); len(got) != 0 {
+			t.Errorf("%q", got)
+		}
+		if list, err := peer.events.Dues(ctx, time.Now().Unix(), 10); err != nil || len(list) != 0 {
+			t.Errorf("still due: %v (%v)", list, err)
+		}
+		if list, err := peer.events.Dues(ctx, time.Now().Add(2*time.Hour).Unix(), 10); err != nil || len(list) != 1 || list[0].Index != found[0].Index {
+			t.Errorf("due again: %v (%v)", list, err)
+		}
+	})
+}
+
 // TestAnOlderCopyIsErasedAgain: a backup from before the erasure brings the body back, and
 // the log, which peers give back, takes it away again.
 func TestAnOlderCopyIsErasedAgain(t *testing.T) {

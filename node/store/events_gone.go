@@ -261,12 +261,19 @@ func (e *Events) ErasedTo(ctx context.Context, d did.DID) (upto uint64, err erro
 	return upto, err
 }
 
-// Postpone makes a noted erasure due at a later time, in seconds since 1970 UTC.
+// Postpone makes a noted erasure due at a later time, in seconds since 1970 UTC. One that is
+// noted no more stays so.
 func (e *Events) Postpone(ctx context.Context, x Due, to int64) error {
 	s, _ := e.state(x.Org)
 	e.write.Lock()
 	defer e.write.Unlock()
-	return e.db.Update(ctx, func(tx Tx) error { return tx.Set(indexKey(keyErased, s.num, x.Index), u64(uint64(to))) })
+	return e.db.Update(ctx, func(tx Tx) error {
+		k := indexKey(keyErased, s.num, x.Index)
+		if noted, err := getOr(tx, k, nil); err != nil || noted == nil {
+			return err
+		}
+		return tx.Set(k, u64(uint64(to)))
+	})
 }
 
 // EraseBody takes a body away that others held too, and notes that the erasure of the event
