@@ -93,3 +93,45 @@ func TestABallastThatWasNotFinishedIsNone(t *testing.T) {
 		t.Errorf("%d bytes (%v)", held, err)
 	}
 }
+
+// TestABallastOfAKilledProcessIsTakenAway: when the node is opened, on a full disk too, and
+// when it looks after the ballast, where what goes counts as room.
+func TestABallastOfAKilledProcessIsTakenAway(t *testing.T) {
+	s := newSeat(t, "acme")
+	s.cfg.Ballast = 0
+	name := filepath.Join(s.cfg.Dir, BallastFile)
+	leave := func(size int) {
+		t.Helper()
+		if err := os.WriteFile(name+".tmp", make([]byte, size), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	none := func(when string) {
+		t.Helper()
+		if _, err := os.Stat(name + ".tmp"); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	leave(5 << 20)
+	full := func(string) (uint64, error) { none("when the room was asked for"); return 1 << 20, nil }
+	if _, err := Open(t.Context(), s.cfg, Options{Passphrase: []byte(seatPass), Log: slog.New(slog.DiscardHandler), testingOnlyFree: full}); err == nil {
+		t.Fatal("opened on a full disk")
+	}
+	n := &Node{cfg: s.cfg}
+	n.cfg.Ballast = 3 << 20
+	for _, size := range []int{0, 5 << 20} {
+		leave(size)
+		if err := n.tendBallast(t.Context(), n.roomAgain()+n.cfg.Ballast-5<<20); err != nil {
+			t.Fatal(err)
+		}
+		none("when the ballast was looked after")
+		if held, err := ballastSize(name); err != nil || (held > 0) != (size > 0) {
+			t.Errorf("%d bytes after %d went (%v)", held, size, err)
+		}
+	}
+	leave(5 << 20)
+	if err := n.tendBallast(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	none("beside a whole one")
+}

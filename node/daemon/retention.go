@@ -56,10 +56,7 @@ func (n *Node) dropDue(ctx context.Context, at time.Time) error {
 	if dropped > 0 {
 		n.log.InfoContext(ctx, "bodies were dropped that their origin erased", "bodies", dropped)
 	}
-	if err != nil {
-		return err
-	}
-	return n.ageRows(ctx, at.Add(-n.keepRows()), cited)
+	return errors.Join(err, n.ageRows(ctx, at.Add(-n.keepRows()), cited))
 }
 
 // about lists what names an event in a case: itself, its body, its subject.
@@ -74,13 +71,7 @@ func about(ev attestation.Event, id envelope.ID) []envelope.ID {
 // ageRows makes own rows from before a time their hash alone, turn by turn.
 func (n *Node) ageRows(ctx context.Context, before time.Time, cited party.Cited) error {
 	keep := func(r audit.Row) bool {
-		ids := []envelope.ID{audit.ID(r)}
-		for _, k := range r.Keys {
-			if id, err := envelope.ParseID(k); err == nil {
-				ids = append(ids, id)
-			}
-		}
-		return cited.Any(ids...)
+		return cited.Any(append(foundBy(r), audit.ID(r))...)
 	}
 	total := 0
 	for from := uint64(0); ctx.Err() == nil; {
@@ -97,6 +88,16 @@ func (n *Node) ageRows(ctx context.Context, before time.Time, cited party.Cited)
 		n.log.InfoContext(ctx, "rows past their age are their hashes alone", "rows", total)
 	}
 	return ctx.Err()
+}
+
+// foundBy lists the ids that find a row: the loan it is about, and what else.
+func foundBy(r audit.Row) (out []envelope.ID) {
+	for _, k := range r.Keys {
+		if id, err := envelope.ParseID(k); err == nil {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 // keepRows is how long rows stay: as the configuration says, and never less than the longest
@@ -150,7 +151,8 @@ func (n *Node) erase(ctx context.Context, id envelope.ID) (e recorder.Erased, wa
 	return e, false, err
 }
 
-// means lists what an id to erase stands for: itself, and the events whose body it is.
+// means lists what an id to erase stands for: itself, the events whose body it is, and what
+// an own row is found by.
 func (n *Node) means(ctx context.Context, id envelope.ID) ([]envelope.ID, error) {
 	out := []envelope.ID{id}
 	for _, look := range []func(context.Context, envelope.ID) ([]attestation.Found, error){n.events.Find, n.events.Naming} {
@@ -164,5 +166,9 @@ func (n *Node) means(ctx context.Context, id envelope.ID) ([]envelope.ID, error)
 			}
 		}
 	}
-	return out, nil
+	row, err := n.self.Rec.OwnRow(ctx, id)
+	if err != nil && !errors.Is(err, attestation.ErrNotFound) {
+		return nil, err
+	}
+	return append(out, foundBy(row)...), nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"trustnode/attestation"
 	"trustnode/attestation/audit"
+	"trustnode/did/envelope"
 	"trustnode/federation/charter"
 	"trustnode/mediation"
 	"trustnode/node/fault"
@@ -48,13 +49,18 @@ func (x trio) eventOf(s *seat, typ attestation.Type, subject string) (attestatio
 	return attestation.Fact{}, false
 }
 
-func (s *seat) rows(key string) (n int) {
+func (s *seat) rows(key string) int { s.t.Helper(); return len(s.rowIDs(key)) }
+
+func (s *seat) rowIDs(key string) (out []envelope.ID) {
 	s.t.Helper()
-	err := s.node.self.Rec.RowsOf(s.t.Context(), key, func(uint64, audit.Row) error { n++; return nil })
+	err := s.node.self.Rec.RowsOf(s.t.Context(), key, func(_ uint64, r audit.Row) error {
+		out = append(out, audit.ID(r))
+		return nil
+	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return n
+	return out
 }
 
 func (s *seat) dropDue(at time.Time) {
@@ -98,6 +104,20 @@ func TestErasureAndAgeAmongWholeNodes(t *testing.T) {
 	var d *fault.Denied
 	if _, err := erase(bound); !errors.As(err, &d) || d.Code != fault.Refused || d.Reason != "cited" || d.Hint == "" {
 		t.Errorf("erased from under an open case: %v", err)
+	}
+	for l, cited := range map[string]bool{bound.ID: true, free.ID: false} {
+		for _, id := range x.acme.rowIDs(l) {
+			ids, err := x.acme.node.means(t.Context(), id)
+			c, err2 := x.acme.node.party.Cited(t.Context())
+			if err := errors.Join(err, err2); err != nil || c.Any(ids...) != cited {
+				t.Errorf("a row of %s means %v, cited: %v (%v)", l, ids, !cited, err)
+			}
+		}
+	}
+	for _, id := range x.acme.rowIDs(bound.ID) {
+		if err := x.acme.call(http.MethodPost, "/api/v1/events/"+id.String()+"/erase", nil, nil); !errors.As(err, &d) || d.Reason != "cited" {
+			t.Errorf("a row was erased from under an open case: %v", err)
+		}
 	}
 	body := string(issued[free.ID].Body)
 	if got := [2]int{len(x.acme.finds(body)), len(x.vendor.finds(body))}; got != [2]int{1, 1} {

@@ -35,6 +35,9 @@ func freeSpace(dir string) (uint64, error) {
 
 // roomToOpen refuses to open a directory on a disk on which the databases could not write.
 func (n *Node) roomToOpen(context.Context) error {
+	if _, err := n.dropUnfinished(); err != nil {
+		return err
+	}
 	free, err := n.free(n.cfg.Dir)
 	if err != nil || free >= spaceNeed {
 		return nil // what cannot be asked is not a reason to stop

@@ -138,7 +138,8 @@ type Recorder struct {
 	turns sync.Mutex // held through a turn of Run, and by Resume
 	seq   sequencer  // guarded by turns
 
-	maxCover uint64 // rows of one audit.rows at most; tests make it small
+	maxCover    uint64 // rows of one audit.rows at most; tests make it small
+	maxErasures int    // log.erased of one log that are taken in at once; tests make it small
 
 	// testingOnlyStep is called after each step of the sequencer; an error
 	// stops Run there.
@@ -176,7 +177,7 @@ func New(ctx context.Context, cfg Config) (*Recorder, error) {
 	r := &Recorder{
 		cfg: cfg, wake: make(chan struct{}, 1), state: Open, pulse: make(chan struct{}),
 		keys: map[did.DID]history.Keys{}, cosigns: map[did.DID]uint64{}, parted: map[did.DID]bool{}, weighed: map[did.DID]shading{}, looks: map[did.DID]look{},
-		opened: newOpenedCache(), maxCover: maxCover,
+		opened: newOpenedCache(), maxCover: maxCover, maxErasures: maxErasures,
 		seq: sequencer{signers: map[string]envelope.Signer{}},
 	}
 	if err := r.begin(ctx); err != nil {

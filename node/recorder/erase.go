@@ -149,7 +149,7 @@ func (r *Recorder) eraseBody(ctx context.Context, body envelope.ID) (Erased, err
 func (r *Recorder) eraseRow(ctx context.Context, id envelope.ID) (Erased, error) {
 	out := Erased{Cause: attestation.ErasedRow}
 	// What waits is asked for first: a row that moves meanwhile is then found there.
-	waits, err := r.waits(ctx, id)
+	_, waits, err := r.waits(ctx, id)
 	if err != nil {
 		return Erased{}, err
 	}
@@ -165,22 +165,33 @@ func (r *Recorder) eraseRow(ctx context.Context, id envelope.ID) (Erased, error)
 	return r.draftErasures(ctx, out, []erasing{{cause: eraseRow, id: id}}, func(store.Tx) error { return nil })
 }
 
-// waits reports whether a row waits in the outbox.
-func (r *Recorder) waits(ctx context.Context, id envelope.ID) (found bool, err error) {
+// OwnRow returns an own row by its id, in the audit database or on its way there: the zero
+// one where it is its hash alone, and attestation.ErrNotFound where there is none.
+func (r *Recorder) OwnRow(ctx context.Context, id envelope.ID) (audit.Row, error) {
+	if row, waits, err := r.waits(ctx, id); waits || err != nil {
+		return row, err
+	}
+	return r.cfg.Events.Row(ctx, id)
+}
+
+// waits returns a row that waits in the outbox, and whether it does.
+func (r *Recorder) waits(ctx context.Context, id envelope.ID) (row audit.Row, found bool, err error) {
 	mark, err := r.cfg.Events.Mark(ctx)
 	if err != nil {
-		return false, err
+		return audit.Row{}, false, err
 	}
 	var bad error
 	err = r.cfg.State.View(ctx, func(s store.Reader) error {
 		return s.Scan(keyItem, itemKey(mark), func(k, v []byte) bool {
 			var it item
 			it, bad = decodeItem(itemNumber(k), v)
-			found = bad == nil && it.kind == itemRow && audit.ID(it.row) == id
+			if found = bad == nil && it.kind == itemRow && audit.ID(it.row) == id; found {
+				row = it.row
+			}
 			return bad == nil && !found
 		})
 	})
-	return found, errors.Join(err, bad)
+	return row, found, errors.Join(err, bad)
 }
 
 // draftErasures puts log.erased on their way, together with what goes from the state.

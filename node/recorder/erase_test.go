@@ -218,6 +218,33 @@ func TestWhatCannotBeErased(t *testing.T) {
 	})
 }
 
+// TestAnOwnRowIsFoundByItsId: on its way, in the audit database, and with its hash alone.
+func TestAnOwnRowIsFoundByItsId(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, ctx := newParty("acme", 0x11), context.Background()
+		n := newNode(t, p, knows(p))
+		n.start(t)
+		id := n.markedRow(t, 1, "perm")
+		n.markedRow(t, 2, "other")
+		for _, when := range []string{"on its way", "in the log"} {
+			if r, err := n.OwnRow(ctx, id); err != nil || audit.ID(r) != id || !reflect.DeepEqual(r.Keys, []string{"perm"}) {
+				t.Errorf("%s: %+v (%v)", when, r, err)
+			}
+			if when == "on its way" {
+				n.run(t)
+				flush(t, n)
+			}
+		}
+		n.erase(t, id)
+		if r, err := n.OwnRow(ctx, id); err != nil || !reflect.DeepEqual(r, audit.Row{}) {
+			t.Errorf("erased: %+v (%v)", r, err)
+		}
+		if _, err := n.OwnRow(ctx, envelope.IDOf([]byte("x"))); !errors.Is(err, attestation.ErrNotFound) {
+			t.Errorf("of none: %v", err)
+		}
+	})
+}
+
 // TestErasureAtEachCrash: an erasure that was acknowledged is carried out whatever step the
 // process stops after, once, and nothing of what it erased is left anywhere.
 func TestErasureAtEachCrash(t *testing.T) {

@@ -8,3 +8,6 @@ func (r *Recorder) SetStep(f func(step string) error) { r.testingOnlyStep = f }
 
 // SetMaxCover makes an audit.rows cover at most so many rows.
 func (r *Recorder) SetMaxCover(n uint64) { r.maxCover = n }
+
+// SetMaxErasures makes Forget take in so many log.erased of a log at once.
+func (r *Recorder) SetMaxErasures(n int) { r.maxErasures = n }

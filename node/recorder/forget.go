@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"trustnode/attestation"
@@ -20,63 +21,95 @@ const (
 	forgetAgain = time.Hour
 	// maxDues is how many erasures one look takes.
 	maxDues = 256
-	// maxErasures is how many log.erased of one log one pass takes in.
+	// maxErasures is how many log.erased of one log are taken in at once.
 	maxErasures = 4096
 )
 
 // Forget drops private bodies whose origin has erased them (log.erased), the own ones that
 // an older copy of the data brought back included. It takes in what the logs say, durably,
-// and carries out what is due: a body goes once every event that counts and names it is
-// erased by its origin, for else any member could erase another's by naming it; and no open
-// case rests on it. Public bodies stay. It returns how many went.
+// and carries out what is due: a body goes once every event that names it and counts, or may
+// come to, is erased by its origin, for else any member could erase another's by naming it;
+// and no open case rests on it. Public bodies stay. What cannot be carried out is tried again
+// later. It returns how many went.
 func (r *Recorder) Forget(ctx context.Context, cited Cited) (dropped int, err error) {
+	var first error // of what goes wrong
 	for _, d := range r.cfg.Events.Orgs() {
-		if err := r.noteErasures(ctx, d); err != nil {
-			return 0, err
+		if err := r.noteErasures(ctx, d); err != nil && first == nil {
+			first = fmt.Errorf("erasures of %s: %w", d, err)
 		}
 	}
+	now := r.cfg.Now()
 	for {
-		now := r.cfg.Now()
 		list, err := r.cfg.Events.Dues(ctx, now.Unix(), maxDues)
 		if err != nil || len(list) == 0 {
-			return dropped, err
+			return dropped, errors.Join(first, err)
 		}
 		for _, x := range list {
 			gone, err := r.forget(ctx, x, now, cited)
-			if err != nil {
-				return dropped, err
-			}
 			if gone {
 				dropped++
+			}
+			if err == nil {
+				continue
+			}
+			if first == nil {
+				first = fmt.Errorf("erasure of event %d of %s: %w", x.Index, x.Org, err)
+			}
+			// One that cannot be carried out keeps no other from it.
+			if err := r.cfg.Events.Postpone(ctx, x, now.Add(forgetAgain).Unix()); err != nil {
+				return dropped, errors.Join(first, err)
 			}
 		}
 	}
 }
 
-// noteErasures takes in the log.erased of one log that count. Behind one of which it is not
-// known yet, all are looked at again by the next pass.
+// noteErasures takes in the log.erased of one log that count. Those behind one of which it is
+// not known yet are looked at again by the next pass.
 func (r *Recorder) noteErasures(ctx context.Context, d did.DID) error {
-	was, err := r.cfg.Events.ErasedTo(ctx, d)
-	if err != nil {
-		return err
+	p := erasures{settled: true}
+	for more := true; more; {
+		var err error
+		if more, err = r.noteSome(ctx, d, &p); err != nil {
+			return err
+		}
 	}
-	upto, settled, seen := was, true, 0
+	return nil
+}
+
+// erasures is a pass over the log.erased of one log.
+type erasures struct {
+	upto    uint64 // all below are taken in for good
+	from    uint64 // the next index to look at
+	settled bool   // so far it is known of all whether they count
+}
+
+// noteSome takes in some of them, and reports whether there may be more. The log is held
+// for that long: it is not cut meanwhile.
+func (r *Recorder) noteSome(ctx context.Context, d did.DID, p *erasures) (more bool, err error) {
+	defer r.logs.of(d)()
+	was, err := r.cfg.Events.ErasedTo(ctx, d)
+	if err != nil || was < p.upto {
+		return false, err // it was cut since: what took the place is for the next pass
+	}
+	p.upto, p.from = max(p.upto, was), max(p.from, was)
+	seen := 0
 	var list []store.Due
 	now := r.cfg.Now().Unix()
-	err = r.cfg.Events.EventsOf(ctx, d, "log.erased", was, func(f attestation.Found) bool {
-		if settled = settled && (f.Verdict.Counts() || f.Verdict.Standing == attestation.Void); settled {
-			upto = f.Index + 1
+	err = r.cfg.Events.EventsOf(ctx, d, "log.erased", p.from, func(f attestation.Found) bool {
+		p.from = f.Index + 1
+		if p.settled = p.settled && (f.Verdict.Counts() || !mayCount(f.Verdict)); p.settled {
+			p.upto = p.from
 		}
 		if body, ok := erasedBody(f); ok {
 			list = append(list, store.Due{Org: d, Index: body, At: now})
 		}
 		seen++
-		return seen < maxErasures
+		return seen < r.maxErasures
 	})
-	if err != nil || len(list) == 0 && upto == was {
-		return err
+	if err != nil || len(list) == 0 && p.upto == was {
+		return seen == r.maxErasures, err
 	}
-	return r.cfg.Events.NoteErasures(ctx, d, list, upto)
+	return seen == r.maxErasures, r.cfg.Events.NoteErasures(ctx, d, list, p.upto)
 }
 
 // erasedBody returns the index whose body a log.erased that counts names.
@@ -92,27 +125,43 @@ func erasedBody(f attestation.Found) (uint64, bool) {
 	return d.Index, true
 }
 
-// forget carries out one erasure that is due, or puts it off.
+// forget carries out one erasure that is due, or puts it off. The log is held meanwhile, so
+// that the event is the one that was erased.
 func (r *Recorder) forget(ctx context.Context, x store.Due, now time.Time, cited Cited) (bool, error) {
+	defer r.logs.of(x.Org)()
+	if at, _, err := r.cfg.Events.Erasure(ctx, x.Org, x.Index); err != nil || at == 0 || at > now.Unix() {
+		return false, err // it was cut off since
+	}
 	ev, id, err := r.eventAt(ctx, x.Org, x.Index)
+	var beyond *attestation.Beyond
+	if errors.As(err, &beyond) { // nothing is held there
+		return false, r.cfg.Events.EraseBody(ctx, x, envelope.ID{}, false)
+	}
 	if err != nil {
 		return false, err
 	}
 	if mayErase(ev) != nil {
-		return false, r.cfg.Events.EraseBody(ctx, x, envelope.ID{})
+		return false, r.cfg.Events.EraseBody(ctx, x, envelope.ID{}, false)
 	}
-	free, err := r.allErased(ctx, ev.Body)
+	free, err := r.allErased(ctx, x.Org, ev.Body)
 	if err != nil {
 		return false, err
 	}
 	if !free || cited(ev, id) {
 		return false, r.cfg.Events.Postpone(ctx, x, now.Add(forgetAgain).Unix())
 	}
-	// The state first: what is noted as done is done.
-	if err := r.cfg.State.Update(ctx, func(tx store.Tx) error { return dropObject(tx, ev.Body) }); err != nil {
-		return false, err
+	// The state has own bodies, and texts of cases that no event names: what another
+	// organization erases takes none of them. The state first: what is noted as done is done.
+	if x.Org == r.cfg.Org {
+		if err := r.cfg.State.Update(ctx, func(tx store.Tx) error { return dropObject(tx, ev.Body) }); err != nil {
+			return false, err
+		}
 	}
-	return true, r.cfg.Events.EraseBody(ctx, x, ev.Body)
+	err = r.cfg.Events.EraseBody(ctx, x, ev.Body, x.Org == r.cfg.Org)
+	if errors.Is(err, attestation.ErrConflict) { // an event that names it came meanwhile
+		return false, r.cfg.Events.Postpone(ctx, x, now.Add(forgetAgain).Unix())
+	}
+	return err == nil, err
 }
 
 func (r *Recorder) eventAt(ctx context.Context, d did.DID, index uint64) (ev attestation.Event, id envelope.ID, err error) {
@@ -128,19 +177,29 @@ func (r *Recorder) eventAt(ctx context.Context, d did.DID, index uint64) (ev att
 	return ev, id, err
 }
 
-// allErased reports whether no event that counts and names a body keeps it.
-func (r *Recorder) allErased(ctx context.Context, body envelope.ID) (bool, error) {
-	by, err := r.cfg.Events.Naming(ctx, body)
-	if err != nil || len(by) >= attestation.MaxPage {
+// allErased reports whether no event that names a body keeps it from one that erased it.
+func (r *Recorder) allErased(ctx context.Context, by did.DID, body envelope.ID) (bool, error) {
+	list, err := r.cfg.Events.Naming(ctx, body)
+	if err != nil || len(list) >= attestation.MaxPage {
 		return false, err // more than are listed: nobody knows
 	}
-	for _, f := range by {
+	for _, f := range list {
 		_, noted, err := r.cfg.Events.Erasure(ctx, f.Org, f.Index)
-		if err != nil || !noted && f.Verdict.Counts() {
+		if err != nil || !noted && (f.Verdict.Counts() || f.Org != by && mayCount(f.Verdict)) {
 			return false, err
 		}
 	}
 	return true, nil
+}
+
+// mayCount reports whether an event counts or may come to: it is pending, in doubt, or out
+// by what a charter says. What is void by itself never counts.
+func mayCount(v attestation.Verdict) bool {
+	switch v.Reason {
+	case attestation.ReasonForm, attestation.ReasonSignature, attestation.ReasonKey, attestation.ReasonOrg, attestation.ReasonRepeat:
+		return v.Standing != attestation.Void
+	}
+	return true
 }
 
 // dropObject takes a body out of the state; an object of another kind is none.

@@ -73,9 +73,19 @@ func dropRow(tx Tx, n uint64) error {
 	return tx.Set(key(keyRow, u64(n)), encodeGone(k))
 }
 
-// dropBody takes a body away for good.
-func dropBody(tx Tx, id envelope.ID) error {
-	return errors.Join(tx.Delete(bodyKey(id)), tx.Set(goneBodyKey(id), nil))
+// A body that was erased leaves a mark by its id. That of an own erasure is empty and stays:
+// whoever names the body again does not bring it back. That of others' is lifted by the next
+// event that counts and names the body, for whose that is has not erased it; so it matters
+// to nobody whose log came first.
+var goneByOthers = []byte{1}
+
+// dropBody takes a body away, and marks it unless an own erasure did.
+func dropBody(tx Tx, id envelope.ID, mark []byte) error {
+	was, err := getOr(tx, goneBodyKey(id), goneByOthers)
+	if err != nil || len(was) == 0 {
+		return errors.Join(err, tx.Delete(bodyKey(id)))
+	}
+	return errors.Join(tx.Delete(bodyKey(id)), tx.Set(goneBodyKey(id), mark))
 }
 
 func erasedBody(g getter, id envelope.ID) (bool, error) {
@@ -90,13 +100,22 @@ func erasedErr(id envelope.ID, gone bool) error {
 	return fmt.Errorf("body %s: %w", id, attestation.ErrErased)
 }
 
-// heldOrErased reports whether there is no use in asking for a body.
-func heldOrErased(g getter, id envelope.ID) (bool, error) {
-	held, err := getOr(g, bodyKey(id), nil)
+// wants reports whether the body is to be asked for that an event of a log which counts now
+// names, and lifts the mark of its erasure where that was not of this event.
+func wants(tx Tx, o uint32, index uint64, id envelope.ID) (bool, error) {
+	held, err := getOr(tx, bodyKey(id), nil)
 	if err != nil || held != nil {
-		return held != nil, err
+		return false, err
 	}
-	return erasedBody(g, id)
+	gone, err := getOr(tx, goneBodyKey(id), nil)
+	if err != nil || gone == nil {
+		return err == nil, err
+	}
+	erased, err := getOr(tx, indexKey(keyErased, o, index), nil)
+	if err != nil || erased != nil || len(gone) == 0 {
+		return false, err
+	}
+	return true, tx.Delete(goneBodyKey(id))
 }
 
 // erase takes away what the log.erased of a batch name.
@@ -108,7 +127,7 @@ func (a *appending) erase(tx Tx) error {
 			}
 			continue
 		}
-		if err := dropBody(tx, x.Body); err != nil {
+		if err := dropBody(tx, x.Body, nil); err != nil {
 			return err
 		}
 		if err := tx.Set(indexKey(keyErased, a.s.num, x.Index), u64(0)); err != nil {
@@ -141,15 +160,6 @@ func (e *Events) wantedFor(ctx context.Context, erased []attestation.Erasure) (o
 	return out, nil
 }
 
-// BodyErased reports whether a body was erased: it is not held and never taken again.
-func (e *Events) BodyErased(ctx context.Context, id envelope.ID) (gone bool, err error) {
-	err = e.db.View(ctx, func(r Reader) (err error) {
-		gone, err = erasedBody(r, id)
-		return err
-	})
-	return gone, err
-}
-
 // RowGone reports whether a row is its hash alone; attestation.ErrNotFound for one that is
 // not held at all.
 func (e *Events) RowGone(ctx context.Context, n uint64) (bool, error) {
@@ -159,6 +169,21 @@ func (e *Events) RowGone(ctx context.Context, n uint64) (bool, error) {
 		return err
 	})
 	return k.gone, err
+}
+
+// Row returns an own row by its id: the zero one where it is its hash alone, and
+// attestation.ErrNotFound where it is not held.
+func (e *Events) Row(ctx context.Context, id envelope.ID) (audit.Row, error) {
+	n, err := e.RowNumber(ctx, id)
+	if err != nil {
+		return audit.Row{}, err
+	}
+	var k keptRow
+	err = e.db.View(ctx, func(r Reader) (err error) {
+		k, err = readRow(r, n)
+		return err
+	})
+	return k.row, err
 }
 
 // Due is an event whose origin has erased its body, while that body may be held here.
@@ -236,36 +261,58 @@ func (e *Events) ErasedTo(ctx context.Context, d did.DID) (upto uint64, err erro
 	return upto, err
 }
 
-// Postpone makes a noted erasure due at a later time, in seconds since 1970 UTC.
+// Postpone makes a noted erasure due at a later time, in seconds since 1970 UTC. One that is
+// noted no more stays so.
 func (e *Events) Postpone(ctx context.Context, x Due, to int64) error {
 	s, _ := e.state(x.Org)
 	e.write.Lock()
 	defer e.write.Unlock()
-	return e.db.Update(ctx, func(tx Tx) error { return tx.Set(indexKey(keyErased, s.num, x.Index), u64(uint64(to))) })
+	return e.db.Update(ctx, func(tx Tx) error {
+		k := indexKey(keyErased, s.num, x.Index)
+		if noted, err := getOr(tx, k, nil); err != nil || noted == nil {
+			return err
+		}
+		return tx.Set(k, u64(uint64(to)))
+	})
 }
 
 // EraseBody takes a body away that others held too, and notes that the erasure of the event
-// that names it is done. A zero body is one that no event of the log names any more.
-func (e *Events) EraseBody(ctx context.Context, x Due, body envelope.ID) error {
+// that names it is done. A zero body is one that no event of the log names any more. own: the
+// erasure is of this organization, and the body is never taken again. Where another event
+// counts and names the body that is not erased, it does nothing: attestation.ErrConflict.
+func (e *Events) EraseBody(ctx context.Context, x Due, body envelope.ID, own bool) error {
+	e.write.Lock()
+	defer e.write.Unlock()
 	s, _ := e.state(x.Org)
-	unwanted, err := e.wantedFor(ctx, []attestation.Erasure{{Body: body}})
+	if x.Index >= s.head.Size { // it was cut off since
+		return e.db.Update(ctx, func(tx Tx) error { return tx.Delete(indexKey(keyErased, s.num, x.Index)) })
+	}
+	if body.IsZero() {
+		return e.db.Update(ctx, func(tx Tx) error { return tx.Set(indexKey(keyErased, s.num, x.Index), u64(0)) })
+	}
+	by, err := e.Naming(ctx, body)
 	if err != nil {
 		return err
 	}
-	e.write.Lock()
-	defer e.write.Unlock()
+	mark := goneByOthers
+	if own {
+		mark = nil
+	}
 	return e.db.Update(ctx, func(tx Tx) error {
-		if !body.IsZero() {
-			if err := dropBody(tx, body); err != nil {
+		for _, f := range by {
+			o, _ := e.state(f.Org)
+			noted, err := getOr(tx, indexKey(keyErased, o.num, f.Index), nil)
+			if err != nil {
+				return err
+			}
+			if noted == nil && f.Verdict.Counts() {
+				return fmt.Errorf("%w: event %d of %s names body %s", attestation.ErrConflict, f.Index, f.Org, body)
+			}
+			if err := tx.Delete(indexKey(keyWanted, o.num, f.Index)); err != nil {
 				return err
 			}
 		}
-		for _, k := range unwanted {
-			if err := tx.Delete(k); err != nil {
-				return err
-			}
-		}
-		return tx.Set(indexKey(keyErased, s.num, x.Index), u64(0))
+		return errors.Join(dropBody(tx, body, mark), tx.Set(indexKey(keyErased, s.num, x.Index), u64(0)))
 	})
 }
 

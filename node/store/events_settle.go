@@ -104,7 +104,7 @@ func (j Judgement) commit(tx Tx, o uint32, again bool) error {
 	if j.Body.IsZero() {
 		return nil
 	}
-	if needless, err := heldOrErased(tx, j.Body); err != nil || needless {
+	if wanted, err := wants(tx, o, j.Index, j.Body); err != nil || !wanted {
 		return err
 	}
 	sum := j.Body.Sum()
@@ -254,6 +254,10 @@ func (e *Events) Naming(ctx context.Context, body envelope.ID) ([]attestation.Fo
 // when none does, attestation.ErrErased for one that was erased.
 func (e *Events) PutBody(ctx context.Context, body []byte) (envelope.ID, error) {
 	id := envelope.IDOf(body)
+	// Held before it is read who names it: an event that came in between would go on wanting
+	// what is held, and one that was cut off would take the wish of what took its place.
+	e.write.Lock()
+	defer e.write.Unlock()
 	by, err := e.Naming(ctx, id)
 	if err != nil {
 		return envelope.ID{}, err
@@ -261,8 +265,6 @@ func (e *Events) PutBody(ctx context.Context, body []byte) (envelope.ID, error) 
 	if len(by) == 0 {
 		return envelope.ID{}, fmt.Errorf("no event names body %s: %w", id, attestation.ErrNotFound)
 	}
-	e.write.Lock()
-	defer e.write.Unlock()
 	err = e.db.Update(ctx, func(tx Tx) error {
 		if gone, err := erasedBody(tx, id); err != nil || gone {
 			return errors.Join(err, erasedErr(id, gone))

@@ -141,14 +141,14 @@ func (b *block) hash(l *inspectedLog) {
 	}
 }
 
-// named checks that the bodies named by events of others that count are held or wanted.
+// named checks that the bodies named by events of others that count are held, wanted or erased.
 // Own bodies lie in the state database.
 func (c *inspector) named(l *inspectedLog, bodies []named) error {
 	if c.in.Own.IsZero() || l.org == c.in.Own {
 		return nil
 	}
 	for _, b := range bodies {
-		for _, k := range [][]byte{bodyKey(b.id), goneBodyKey(b.id), indexKey(keyWanted, l.num, b.index)} {
+		for _, k := range [][]byte{bodyKey(b.id), goneBodyKey(b.id), indexKey(keyWanted, l.num, b.index), indexKey(keyErased, l.num, b.index)} {
 			if held, err := getOr(c.r, k, nil); err != nil || held != nil {
 				b.id = envelope.ID{}
 				if err != nil {
