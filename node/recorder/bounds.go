@@ -162,9 +162,9 @@ func (r *Recorder) taintsOf(k history.Keys) []history.Taint {
 func (r *Recorder) Rebound(ctx context.Context) error {
 	var errs []error
 	for _, d := range r.cfg.Events.Orgs() {
-		r.logs.Lock()
+		release := r.logs.of(d)
 		errs = append(errs, r.reweigh(ctx, d))
-		r.logs.Unlock()
+		release()
 	}
 	r.progress()
 	return errors.Join(errs...)

@@ -8,3 +8,6 @@ func (r *Recorder) SetStep(f func(step string) error) { r.testingOnlyStep = f }
 
 // SetMaxCover makes an audit.rows cover at most so many rows.
 func (r *Recorder) SetMaxCover(n uint64) { r.maxCover = n }
+
+// SetRing puts another ring in place, while nothing runs.
+func (r *Recorder) SetRing(ring Ring) { r.cfg.Ring = ring }

@@ -18,9 +18,8 @@ func (r *Recorder) loses(d did.DID) bool {
 }
 
 // survives reports whether the branch behind a head, which parts from the held one at a size,
-// is the one that the charter names.
-func (r *Recorder) survives(n attlog.Note, at uint64, ranges Ranges) (bool, error) {
-	cut := r.boundsOf(n.Org).Cut
+// is the one that a cutoff names.
+func (r *Recorder) survives(n attlog.Note, cut *Cut, at uint64, ranges Ranges) (bool, error) {
 	switch {
 	case cut == nil || !r.loses(n.Org) || cut.Size <= at || cut.Size > n.Head.Size:
 		return false, nil
@@ -36,7 +35,7 @@ func (r *Recorder) survives(n attlog.Note, at uint64, ranges Ranges) (bool, erro
 }
 
 // give gives up the held branch from a size on for the one that a charter names: sync brings
-// that. What was held is kept beside it. The caller holds logs.
+// that. What was held is kept beside it. The caller holds the log.
 func (r *Recorder) give(ctx context.Context, d did.DID, at uint64) error {
 	if err := r.cfg.Events.Cut(ctx, d, at); err != nil {
 		return err
