@@ -230,7 +230,7 @@ func (r *Recorder) keepParting(ctx context.Context, n attlog.Note, b branch) (Re
 	}
 	if b.stands == nil {
 		r.setLook(d, look{b.held, n.Head, b.at})
-	} else if err := r.give(ctx, d, b.at); err != nil {
+	} else if err := r.give(ctx, d, b.at, b.stands.Head); err != nil {
 		return Result{}, err
 	}
 	return Result{Verdict: Forked, Size: size}, &Fork{Org: d, B: n.Bytes()}

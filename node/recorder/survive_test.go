@@ -49,6 +49,11 @@ func TestTheBranchThatStandsIsFetched(t *testing.T) {
 				}
 			}
 			show()
+			for _, to := range []int{6, 10} { // not even what ends below the cutoff
+				if res, err := n.Ingest(ctx, ours.pack(t, k, 5, to, 10)); err != nil || res.Verdict != recorder.Behind || len(n.entries(t, acme.did)) != 5 {
+					t.Errorf("%s: up to %d of the lost branch again: %s, %v", name, to, res.Verdict, err)
+				}
+			}
 			n.start(t)
 			var lost []attestation.Entry
 			if err := n.events.BranchEntries(ctx, acme.did, func(_ uint64, en attestation.Entry) error { lost = append(lost, en); return nil }); err != nil || len(lost) != 5 || !slices.Equal(lost[0], ours.entries[5]) {
