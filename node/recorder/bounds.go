@@ -110,8 +110,10 @@ func (r *Recorder) shading(ctx context.Context, d did.DID) (shading, error) {
 	switch {
 	case s.ended:
 		s.forked = none // what is held below the cutoff is the branch that stands
-	case s.lost: // and up to where it parts it stands all the same
+	case s.lost && p.known: // and up to where it parts it stands all the same
 		s.cut = min(s.cut, p.at)
+	case s.lost: // it is not known yet where: no event is void for good that may stand
+		s.forked = 0
 	}
 	if b.Cut.TaintFrom != nil {
 		s.taint = history.Taint{From: *b.Cut.TaintFrom, Until: b.Cut.Size}
@@ -141,11 +143,15 @@ func (r *Recorder) agrees(ctx context.Context, d did.DID, h attestation.Head) (b
 // taintsOf are the taints that the events of a log announce and that count: none that is
 // announced past a cutoff, for whoever was ended there could else take back what stands.
 func (r *Recorder) taintsOf(k history.Keys) []history.Taint {
-	list := k.Taints()
+	return r.counting(k.Org(), k.Taints())
+}
+
+// counting are those of some taints of a log that are announced below a cutoff.
+func (r *Recorder) counting(d did.DID, list []history.Taint) []history.Taint {
 	if len(list) == 0 {
 		return nil
 	}
-	cut := r.boundsOf(k.Org()).Cut
+	cut := r.boundsOf(d).Cut
 	if cut == nil {
 		return list
 	}
@@ -162,9 +168,9 @@ func (r *Recorder) taintsOf(k history.Keys) []history.Taint {
 func (r *Recorder) Rebound(ctx context.Context) error {
 	var errs []error
 	for _, d := range r.cfg.Events.Orgs() {
-		r.logs.Lock()
+		release := r.logs.of(d)
 		errs = append(errs, r.reweigh(ctx, d))
-		r.logs.Unlock()
+		release()
 	}
 	r.progress()
 	return errors.Join(errs...)

@@ -440,3 +440,33 @@ func TestWhatIsSaidPastACutoffTaintsNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestACutoffOfABranchThatNobodyShowed: while it is not known where the held branch parts from
+// the one that a charter names, nothing below the cutoff is void; once it is, what both share
+// stands.
+func TestACutoffOfABranchThatNobodyShowed(t *testing.T) {
+	acme, beta := newParty("acme", 0x11), newParty("beta", 0x21)
+	ours, other := branched(t, acme, 5, 10, 12)
+	k, ctx := acme.keys[0], context.Background()
+	var now charterOf
+	n := newNode(t, beta, knows(acme, beta))
+	n.bounds = now.bounds
+	n.start(t)
+	ingest(t, n, ours.pack(t, k, 0, 10, 10))
+	now.Store(cutAt(other, 7))
+	for range 2 {
+		if err := n.Rebound(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := runs(n.standings(t, acme.did)), "7 contested:fork, 3 void:cutoff"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		n.start(t)
+	}
+	if res, _ := n.Ingest(ctx, other.pack(t, k, 0, 12, 12)); res.Verdict != recorder.Forked {
+		t.Fatal(res.Verdict)
+	}
+	if got, want := runs(n.standings(t, acme.did)), "5 valid, 5 void:cutoff"; got != want {
+		t.Errorf("once it is shown: %s, want %s", got, want)
+	}
+}

@@ -11,3 +11,6 @@ func (r *Recorder) SetMaxCover(n uint64) { r.maxCover = n }
 
 // SetMaxErasures makes Forget take in so many log.erased of a log at once.
 func (r *Recorder) SetMaxErasures(n int) { r.maxErasures = n }
+
+// SetRing puts another ring in place, while nothing runs.
+func (r *Recorder) SetRing(ring Ring) { r.cfg.Ring = ring }

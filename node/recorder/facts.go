@@ -86,7 +86,7 @@ func (r *Recorder) fact(ctx context.Context, f attestation.Found) (attestation.F
 // in a while only.
 func (r *Recorder) reopen(ctx context.Context, f attestation.Found) (envelope.Verified[attestation.Event], error) {
 	at := place{f.Org, f.Index}
-	if v, ok := r.opened.get(at); ok {
+	if v, ok := r.opened.get(at); ok && v.ID() == f.Entry.ID() { // else it is of a branch that was given up
 		return v, nil
 	}
 	k, err := r.Keys(ctx, f.Org)

@@ -205,7 +205,7 @@ func (r *Recorder) apply(ctx context.Context, k history.Keys, i uint64, v judged
 	if err != nil {
 		return k, err
 	}
-	for _, t := range r.taintsOf(next)[len(r.taintsOf(k)):] {
+	for _, t := range r.counting(k.Org(), next.Taints()[len(k.Taints()):]) {
 		more, err := r.tainted(ctx, k, t, with)
 		if err != nil {
 			return k, err

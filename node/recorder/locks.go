@@ -7,7 +7,8 @@ import (
 	"trustnode/node/store"
 )
 
-// logLocks is held by whoever changes a log, its notes or verdicts: that of the log, or all.
+// logLocks is held by whoever changes a log, its notes or verdicts: that of the log. All at
+// once are held only by who keeps every log from moving: one slow log would stop all others.
 type logLocks struct {
 	sync.RWMutex // of all logs at once
 	each         store.LogLocks

@@ -42,7 +42,7 @@ func (r *Recorder) Part(ctx context.Context, d did.DID, note []byte, ranges Rang
 	} else if done && !r.loses(d) {
 		return Result{Verdict: Forked, Size: held.Size}, &Fork{Org: d, B: note}
 	}
-	// No lock is held while a peer is asked: what is held only grows.
+	// No lock is held while a peer is asked: the log may grow meanwhile, or be given up.
 	at, err := attlog.Parting(l, held.Size, n.Head, ranges)
 	switch {
 	case errors.Is(err, attlog.ErrConsistent):
@@ -60,24 +60,32 @@ func (r *Recorder) Part(ctx context.Context, d did.DID, note []byte, ranges Rang
 	if err != nil {
 		return Result{}, err
 	}
-	survives, err := r.survives(n, at, ranges)
-	if err != nil {
+	b := branch{held: held, at: at, heads: others}
+	if ok {
+		b.fork = &f
+	}
+	cut := r.boundsOf(d).Cut
+	if survives, err := r.survives(n, cut, at, ranges); err != nil {
 		return Result{}, err
+	} else if survives {
+		b.stands = cut
 	}
-	res, err := r.keepParting(ctx, n, f, ok, at, others)
-	if survives && res.Verdict == Forked {
-		r.logs.Lock()
-		defer r.logs.Unlock()
-		defer r.progress()
-		if bad := r.give(ctx, d, at); bad != nil {
-			return Result{}, bad
-		}
-		return res, err
-	}
-	if res.Verdict == Forked {
-		r.setLook(d, look{held, n.Head, at})
+	release := r.logs.of(d)
+	res, err := r.keepParting(ctx, n, b)
+	release()
+	if b.stands != nil {
+		r.progress()
 	}
 	return res, err
+}
+
+// branch is what was found out of the branch behind a head while no lock was held.
+type branch struct {
+	held   attestation.Head // the own head beside which it was looked into
+	at     uint64           // where the two part
+	heads  map[attestation.Head]bool
+	fork   *attlog.Fork // nil where it makes no evidence
+	stands *Cut         // of the charter, where it names this branch; else nil
 }
 
 // look is which head of a log was looked into last, beside which own one, and where they part.
@@ -195,27 +203,50 @@ func (r *Recorder) onBranch(ctx context.Context, n attlog.Note, at uint64, range
 	return out, nil
 }
 
-// keepParting keeps what was found out.
-func (r *Recorder) keepParting(ctx context.Context, n attlog.Note, f attlog.Fork, ok bool, at uint64, onBranch map[attestation.Head]bool) (Result, error) {
-	r.logs.Lock()
-	defer r.logs.Unlock()
-	res := Result{Verdict: Forked, Size: r.size(ctx, n.Org)}
-	if err := r.narrowAll(ctx, n.Org, at, onBranch); err != nil {
+// keepParting keeps what was found out of a branch, and gives the held one up where a charter
+// names the other. Behind where that was found out beside a log or a charter that is another
+// by now: whoever gave the held branch up first has begun to fetch. The caller holds the log.
+func (r *Recorder) keepParting(ctx context.Context, n attlog.Note, b branch) (Result, error) {
+	d, size := n.Org, r.size(ctx, n.Org)
+	if same, err := r.still(ctx, d, b); err != nil {
+		return Result{}, err
+	} else if !same {
+		return Result{Verdict: Behind, Size: size}, nil
+	}
+	if err := r.narrowAll(ctx, d, b.at, b.heads); err != nil {
 		return Result{}, err
 	}
 	fresh := false
-	if ok {
+	if b.fork != nil {
 		var err error
-		if fresh, err = r.keepFork(ctx, f, at); err != nil {
+		if fresh, err = r.keepFork(ctx, *b.fork, b.at); err != nil {
 			return Result{}, err
 		}
 	}
-	if fresh || !r.hasParted(n.Org) { // what counts, or a report of what does not
-		if err := r.cfg.Events.KeepEvidence(ctx, n.Org, n.Bytes()); err != nil {
+	if fresh || !r.hasParted(d) { // what counts, or a report of what does not
+		if err := r.cfg.Events.KeepEvidence(ctx, d, n.Bytes()); err != nil {
 			return Result{}, err
 		}
 	}
-	return res, &Fork{Org: n.Org, B: n.Bytes()}
+	if b.stands == nil {
+		r.setLook(d, look{b.held, n.Head, b.at})
+	} else if err := r.give(ctx, d, b.at, b.stands.Head); err != nil {
+		return Result{}, err
+	}
+	return Result{Verdict: Forked, Size: size}, &Fork{Org: d, B: n.Bytes()}
+}
+
+// still reports whether the log goes on from where a branch was looked into, and the charter
+// names that branch if it did. The caller holds the log.
+func (r *Recorder) still(ctx context.Context, d did.DID, b branch) (bool, error) {
+	if r.size(ctx, d) < b.held.Size {
+		return false, nil
+	}
+	if same, err := r.agrees(ctx, d, b.held); err != nil || !same || b.stands == nil {
+		return same, err
+	}
+	cut := r.boundsOf(d).Cut
+	return cut != nil && cut.Head == b.stands.Head && r.loses(d), nil
 }
 
 // narrowAll says of kept evidence all of whose foreign heads are on one branch where that

@@ -108,8 +108,8 @@ func (c *counts) took(s Stage, d time.Duration) {
 func (r *Recorder) Stats() Stats {
 	out := Stats{Logged: r.counts.logged.Load(), Authored: r.counts.authored.Load(), Backlog: r.counts.inflight.Load(), Append: map[Stage]Times{}}
 	for _, d := range r.cfg.Events.Orgs() {
-		judged := r.cfg.Events.Judged(d) // before the size, which may grow meanwhile
-		out.Backlog += r.size(context.Background(), d) - judged
+		judged := r.cfg.Events.Judged(d)                                     // before the size, which may grow meanwhile
+		out.Backlog += max(r.size(context.Background(), d), judged) - judged // a cut makes it smaller meanwhile
 	}
 	r.counts.mu.Lock()
 	defer r.counts.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"trustnode/attestation"
+	attlog "trustnode/attestation/log"
 	"trustnode/node/recorder"
 )
 
@@ -48,6 +49,11 @@ func TestTheBranchThatStandsIsFetched(t *testing.T) {
 				}
 			}
 			show()
+			for _, to := range []int{6, 10} { // not even what ends below the cutoff
+				if res, err := n.Ingest(ctx, ours.pack(t, k, 5, to, 10)); err != nil || res.Verdict != recorder.Behind || len(n.entries(t, acme.did)) != 5 {
+					t.Errorf("%s: up to %d of the lost branch again: %s, %v", name, to, res.Verdict, err)
+				}
+			}
 			n.start(t)
 			var lost []attestation.Entry
 			if err := n.events.BranchEntries(ctx, acme.did, func(_ uint64, en attestation.Entry) error { lost = append(lost, en); return nil }); err != nil || len(lost) != 5 || !slices.Equal(lost[0], ours.entries[5]) {
@@ -114,5 +120,71 @@ func TestTheOwnLogIsNotGivenUp(t *testing.T) {
 	}
 	if got := runs(n.standings(t, acme.did)); got != "4 valid, 2 void:cutoff" {
 		t.Error(got)
+	}
+}
+
+// TestABranchIsGivenUpOnce: two peers show the branch that stands at once. Who comes second
+// takes nothing of what the first made room for, and the lost branch stays the one beside.
+func TestABranchIsGivenUpOnce(t *testing.T) {
+	acme, beta := newParty("acme", 0x11), newParty("beta", 0x21)
+	ours, other := branched(t, acme, 5, 10, 14)
+	k, ctx := acme.keys[0], context.Background()
+	note := other.head(t, k, 14).Bytes()
+	last, meanwhile := 0, (func(*node))(nil)
+	part := func(now *charterOf) (*node, recorder.Result, int) {
+		n := newNode(t, beta, knows(acme, beta))
+		n.bounds = now.bounds
+		n.start(t)
+		ingest(t, n, ours.pack(t, k, 0, 10, 10))
+		now.Store(cutAt(other, 12))
+		if err := n.Rebound(ctx); err != nil {
+			t.Fatal(err)
+		}
+		asked, ignored := 0, 0
+		ranges := other.ranges(t, 14, &ignored)
+		res, _ := n.Part(ctx, acme.did, note, func(at uint64) (attlog.Range, attlog.Range, error) {
+			if asked++; asked == last {
+				meanwhile(n)
+			}
+			return ranges(at)
+		})
+		return n, res, asked
+	}
+	_, res, all := part(new(charterOf))
+	if res.Verdict != recorder.Forked || all < 2 {
+		t.Fatalf("%s, asked %d times", res.Verdict, all)
+	}
+	first := func(n *node) {
+		asked := 0
+		if res, _ := n.Part(ctx, acme.did, note, other.ranges(t, 14, &asked)); res.Verdict != recorder.Forked {
+			t.Fatal(res.Verdict)
+		}
+	}
+	var now *charterOf
+	for name, c := range map[string]struct {
+		meanwhile func(*node)
+		want      recorder.Verdict
+		entries   int
+		lost      *forged
+	}{
+		"cut":                  {first, recorder.Behind, 5, ours},
+		"cut and fetched":      {func(n *node) { first(n); ingest(t, n, other.pack(t, k, 5, 14, 14)) }, recorder.Behind, 14, ours},
+		"cut and part of it":   {func(n *node) { first(n); ingest(t, n, other.pack(t, k, 5, 9, 14)) }, recorder.Behind, 9, ours},
+		"the charter is other": {func(*node) { now.Store(cutAt(ours, 12)) }, recorder.Behind, 10, nil},
+		"there is no charter":  {func(*node) { now.Store(&recorder.Bounds{}) }, recorder.Behind, 10, nil},
+		"nothing":              {func(*node) {}, recorder.Forked, 5, ours},
+	} {
+		last, meanwhile, now = all, c.meanwhile, new(charterOf)
+		n, res, _ := part(now)
+		if got := len(n.entries(t, acme.did)); res.Verdict != c.want || got != c.entries {
+			t.Errorf("%s: %s, %d entries, want %s and %d", name, res.Verdict, got, c.want, c.entries)
+		}
+		if c.lost == nil {
+			continue
+		}
+		var lost []attestation.Entry
+		if err := n.events.BranchEntries(ctx, acme.did, func(_ uint64, en attestation.Entry) error { lost = append(lost, en); return nil }); err != nil || !slices.EqualFunc(lost, c.lost.entries[5:10], slices.Equal) {
+			t.Errorf("%s: %d other entries lie beside the log, %v", name, len(lost), err)
+		}
 	}
 }
