@@ -216,7 +216,7 @@ func (r *Recorder) weighKept(ctx context.Context, d did.DID, from, to uint64) er
 		return err
 	}
 	add := func(b []byte) bool { kept = append(kept, b); return true }
-	if err := r.cfg.Events.Notes(ctx, d, from, to, add); err != nil {
+	if err := r.cfg.Events.AllNotes(ctx, d, from, to, add); err != nil {
 		return err
 	}
 	l, err := r.cfg.Events.Log(ctx, d)

@@ -24,6 +24,8 @@ type noteState struct {
 	ahead    []byte // of a size above what is held
 
 	newestSize, cosignedSize, aheadSize uint64
+
+	bare []uint64 // sizes of all notes without a cosignature, in order; never changed in place
 }
 
 // step says that somebody cosigned this size at that time.
@@ -94,6 +96,11 @@ func (s *logState) loadNotes(r Reader) error {
 
 // with returns the state once a note of size is held; notes come in any order.
 func (n noteState) with(note []byte, size, held uint64) noteState {
+	n = n.without([]uint64{size})
+	if !isCosigned(note) {
+		at, _ := slices.BinarySearch(n.bare, size)
+		n.bare = slices.Insert(slices.Clone(n.bare), at, size)
+	}
 	if size > held {
 		if size >= n.aheadSize {
 			n.ahead, n.aheadSize = note, size
@@ -108,6 +115,42 @@ func (n noteState) with(note []byte, size, held uint64) noteState {
 	}
 	return n
 }
+
+// without is the state once notes without a cosignature are dropped.
+func (n noteState) without(sizes []uint64) noteState {
+	n.bare = slices.DeleteFunc(slices.Clone(n.bare), func(s uint64) bool { return slices.Contains(sizes, s) })
+	return n
+}
+
+// needless are the sizes of the notes without a cosignature that are dropped for one of a
+// size: those up to the newest that it replaces, which have been compared with the entries;
+// and one where too many are kept above what is held, never the largest, nor the first.
+func (n noteState) needless(note []byte, size, held uint64) (out []uint64) {
+	to := n.newestSize // below it
+	if n.newest != nil && n.newestSize < size && size <= held {
+		to++
+	}
+	var above []uint64
+	for _, s := range n.bare {
+		if s < to && s != size {
+			out = append(out, s)
+		} else if s > held && s != size {
+			above = append(above, s)
+		}
+	}
+	if size > held && !isCosigned(note) && len(above) >= maxAhead {
+		last := len(above) - 1
+		if size < above[last] {
+			last--
+		}
+		out = append(out, above[last])
+	}
+	return out
+}
+
+// maxAhead is how many notes without a cosignature are kept above what is held of one log:
+// whoever signs heads and shows no entries fills no disk.
+const maxAhead = 64
 
 func noteSize(b []byte) uint64 {
 	n, err := attlog.ParseNote(b)
@@ -126,11 +169,10 @@ func isCosigned(b []byte) bool {
 type noteChange struct {
 	note []byte
 	size uint64
-	drop uint64 // size of a note without cosignature that this one replaces; 0 is none
+	drop []uint64 // sizes of notes without a cosignature that are dropped for it
 	add  map[did.DID]step
 	gone map[did.DID][]step
 	next map[did.DID]stair
-	held uint64
 }
 
 // noteChange computes what storing note does to s, whose head is already the
@@ -143,10 +185,7 @@ func (s *logState) noteChange(note []byte, seen []attestation.Seen) (noteChange,
 	if n.Org != s.org {
 		return noteChange{}, fmt.Errorf("note of %s in the log of %s", n.Org, s.org)
 	}
-	c := noteChange{note: note, size: n.Head.Size, held: s.head.Size, add: map[did.DID]step{}, gone: map[did.DID][]step{}, next: maps.Clone(s.seen)}
-	if last := s.notes; last.newest != nil && !isCosigned(last.newest) && last.newestSize < c.size && c.size <= c.held {
-		c.drop = last.newestSize
-	}
+	c := noteChange{note: note, size: n.Head.Size, drop: s.notes.needless(note, n.Head.Size, s.head.Size), add: map[did.DID]step{}, gone: map[did.DID][]step{}, next: maps.Clone(s.seen)}
 	for _, w := range seen {
 		st := step{c.size, w.At.Unix()}
 		if next, gone, ok := c.next[w.Org].put(st); ok {
@@ -160,8 +199,8 @@ func (c noteChange) commit(tx Tx, o uint32) error {
 	if c.note == nil {
 		return nil
 	}
-	if c.drop != 0 {
-		if err := tx.Delete(indexKey(keyNote, o, c.drop)); err != nil {
+	for _, size := range c.drop {
+		if err := tx.Delete(indexKey(keyNote, o, size)); err != nil {
 			return err
 		}
 	}
@@ -185,7 +224,7 @@ func (c noteChange) adopt(s *logState) {
 	if c.note == nil {
 		return
 	}
-	s.notes, s.seen = s.notes.with(c.note, c.size, s.head.Size), c.next
+	s.notes, s.seen = s.notes.without(c.drop).with(c.note, c.size, s.head.Size), c.next
 }
 
 // PutNote stores a verified note with its verified cosignatures, in place of
@@ -215,6 +254,11 @@ func (e *Events) Note(ctx context.Context, d did.DID, size uint64) ([]byte, erro
 
 // Notes yields the cosigned notes of sizes above from and up to to, in order.
 func (e *Events) Notes(ctx context.Context, d did.DID, from, to uint64, yield func([]byte) bool) error {
+	return e.AllNotes(ctx, d, from, to, func(b []byte) bool { return !isCosigned(b) || yield(b) })
+}
+
+// AllNotes is Notes with those that nobody cosigned.
+func (e *Events) AllNotes(ctx context.Context, d did.DID, from, to uint64, yield func([]byte) bool) error {
 	s, ok := e.state(d)
 	if !ok {
 		return attestation.ErrNotFound
@@ -224,7 +268,7 @@ func (e *Events) Notes(ctx context.Context, d did.DID, from, to uint64, yield fu
 			if binary.BigEndian.Uint64(k[len(k)-8:]) > to {
 				return false
 			}
-			return !isCosigned(v) || yield(bytes.Clone(v))
+			return yield(bytes.Clone(v))
 		})
 	})
 }
