@@ -3,6 +3,7 @@ package recorder_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 
 	"trustnode/attestation"
@@ -74,5 +75,53 @@ func TestHeadsKeptAheadAreBounded(t *testing.T) {
 		if got := kept(); len(got) != 1 || got[0] != 120 {
 			t.Errorf("up %v: in the end kept are %v", up, got)
 		}
+	}
+}
+
+// TestAHeadKeptAheadIsComparedWhateverEnds: entries that came are compared with the heads kept
+// before them even where whoever brought them does not wait for it, where the process ends in
+// between, and where the disk refuses to for a while.
+func TestAHeadKeptAheadIsComparedWhateverEnds(t *testing.T) {
+	for name, end := range map[string]func(cancel func(), armed *atomic.Bool){
+		"the caller goes": func(cancel func(), _ *atomic.Bool) { cancel() },
+		"the node ends":   func(_ func(), armed *atomic.Bool) { armed.Store(true) },
+		"the disk heals":  func(_ func(), armed *atomic.Bool) { armed.Store(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			acme, beta := newParty("acme", 0x11), newParty("beta", 0x21)
+			ours, other := branched(t, acme, 4, 10, 12)
+			k := acme.keys[0]
+			n := newNode(t, beta, knows(acme, beta))
+			var armed atomic.Bool
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			c := &commits{DB: refusing{n.audit, &armed, ""}}
+			n.audit = c
+			n.start(t)
+			ingest(t, n, ours.pack(t, k, 0, 4, 4))
+			headAlone(t, n, ours, 4, 5)
+			headAlone(t, n, other, 4, 9)
+			c.after = func() { end(cancel, &armed) }
+			_, err := n.Ingest(ctx, other.pack(t, k, 4, 10, 10))
+			if got := len(n.entries(t, acme.did)); got != 10 {
+				t.Fatalf("%d entries, %v", got, err)
+			}
+			c.after = nil
+			armed.Store(false)
+			switch name {
+			case "the node ends":
+				n.start(t)
+				n.run(t)
+				flush(t, n)
+			case "the disk heals":
+				ingest(t, n, other.pack(t, k, 10, 12, 12))
+			}
+			if b, err := n.events.Note(context.Background(), acme.did, 5); !errors.Is(err, attestation.ErrNotFound) {
+				t.Errorf("the head of the other branch stands among those of the log: %s, %v", b, err)
+			}
+			if forks, err := n.Forks(context.Background(), acme.did); err != nil || len(forks) != 1 || !n.Forked(acme.did) {
+				t.Errorf("%d proofs of the fork, %v", len(forks), err)
+			}
+		})
 	}
 }

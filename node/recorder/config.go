@@ -133,7 +133,8 @@ type Recorder struct {
 	parted  map[did.DID]bool    // evidence of a fork is held
 	weighed map[did.DID]shading // what was last made of each log
 	looks   map[did.DID]look
-	full    string // why new work is refused for want of space; "" while it is not
+	unmet   map[did.DID]uint64 // where comparing what came with kept heads begins again, after it failed
+	full    string             // why new work is refused for want of space; "" while it is not
 
 	turns sync.Mutex // held through a turn of Run, and by Resume
 	seq   sequencer  // guarded by turns
@@ -174,7 +175,7 @@ func New(ctx context.Context, cfg Config) (*Recorder, error) {
 	}
 	r := &Recorder{
 		cfg: cfg, wake: make(chan struct{}, 1), state: Open, pulse: make(chan struct{}),
-		keys: map[did.DID]history.Keys{}, cosigns: map[did.DID]uint64{}, parted: map[did.DID]bool{}, weighed: map[did.DID]shading{}, looks: map[did.DID]look{},
+		keys: map[did.DID]history.Keys{}, cosigns: map[did.DID]uint64{}, parted: map[did.DID]bool{}, weighed: map[did.DID]shading{}, looks: map[did.DID]look{}, unmet: map[did.DID]uint64{},
 		opened: newOpenedCache(), maxCover: maxCover,
 		seq: sequencer{signers: map[string]envelope.Signer{}},
 	}

@@ -123,23 +123,17 @@ func (n noteState) without(sizes []uint64) noteState {
 }
 
 // needless are the sizes of the notes without a cosignature that are dropped for one of a
-// size: those up to the newest that it replaces, which have been compared with the entries;
-// and one where too many are kept above what is held, never the largest, nor the first.
+// size: the newest that it replaces, and one where too many are kept above what is held,
+// never the largest.
 func (n noteState) needless(note []byte, size, held uint64) (out []uint64) {
-	to := n.newestSize // below it
-	if n.newest != nil && n.newestSize < size && size <= held {
-		to++
-	}
-	var above []uint64
-	for _, s := range n.bare {
-		if s < to && s != size {
-			out = append(out, s)
-		} else if s > held && s != size {
-			above = append(above, s)
+	if size <= held {
+		if n.newestSize < size && slices.Contains(n.bare, n.newestSize) {
+			out = append(out, n.newestSize)
 		}
+		return out
 	}
-	if size > held && !isCosigned(note) && len(above) >= maxAhead {
-		last := len(above) - 1
+	above := slices.DeleteFunc(slices.Clone(n.bare), func(s uint64) bool { return s <= held || s == size })
+	if last := len(above) - 1; last >= maxAhead-1 && !isCosigned(note) {
 		if size < above[last] {
 			last--
 		}
@@ -294,6 +288,31 @@ func (e *Events) Witnessed(d did.DID, index uint64) []attestation.Seen {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Org.String(), b.Org.String()))
 	})
 	return out
+}
+
+// DropBare drops notes of these sizes that nobody cosigned and that are older than the newest:
+// they say nothing that it does not.
+func (e *Events) DropBare(ctx context.Context, d did.DID, sizes []uint64) error {
+	defer e.lock(d)()
+	s, ok := e.state(d)
+	if !ok {
+		return attestation.ErrNotFound
+	}
+	var list []change
+	sizes = slices.DeleteFunc(slices.Clone(sizes), func(n uint64) bool { return n >= s.notes.newestSize || !slices.Contains(s.notes.bare, n) })
+	for _, n := range sizes {
+		list = append(list, change{indexKey(keyNote, s.num, n), nil})
+	}
+	if err := e.apply(ctx, list); err != nil {
+		return err
+	}
+	if s.notes = s.notes.without(sizes); slices.Contains(sizes, s.notes.aheadSize) {
+		s.notes.ahead, s.notes.aheadSize = nil, 0
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.logs[d] = &s
+	return nil
 }
 
 // Begin makes the empty log of an organization of which nothing is held, so that its heads can
