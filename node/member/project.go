@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -66,12 +67,13 @@ func (m *Member) projectAgents(ctx context.Context, org did.DID) error {
 	if org == m.n.Org {
 		keepOwn(terms)
 	}
-	now := cursorOf(k, terms)
+	now := cursorOf(k.Size(), terms)
 	had, parked, err := m.progress(ctx, org)
 	if err != nil {
 		return err
 	}
-	if terms = unsettled(terms, had, parked); len(terms) == 0 && now == had {
+	part, moved := unsettled(terms, had, parked)
+	if len(part) == 0 && !moved && now == had {
 		return nil
 	}
 	at, err := m.now()
@@ -79,12 +81,15 @@ func (m *Member) projectAgents(ctx context.Context, org did.DID) error {
 		return err
 	}
 	work := projection{m: m, org: org, keys: k, at: at, parked: len(parked)}
-	for len(terms) > 0 {
-		part := terms[:min(projectBatch, len(terms))]
+	if moved {
+		if err := work.anew(ctx, terms); err != nil {
+			return err
+		}
+	}
+	for part := range slices.Chunk(part, projectBatch) {
 		if err := work.apply(ctx, part); err != nil {
 			return err
 		}
-		terms = terms[len(part):]
 	}
 	if now == had {
 		return nil
@@ -100,16 +105,6 @@ func keepOwn(terms []history.Term) {
 			terms[i].Revoked, terms[i].Reason = nil, ""
 		}
 	}
-}
-
-func cursorOf(k history.Keys, terms []history.Term) cursorRow {
-	c := cursorRow{Size: k.Size(), Terms: uint64(len(terms))}
-	for _, t := range terms {
-		if t.Revoked != nil {
-			c.Revoked++
-		}
-	}
-	return c
 }
 
 // progress reads how far a log is projected, and the objects it waits for.
@@ -131,26 +126,25 @@ func (m *Member) progress(ctx context.Context, org did.DID) (cursorRow, map[enve
 
 // unsettled picks the terms that are not projected yet: those that came or were revoked
 // beyond the cursor, and those whose object is missing. Where events below the cursor have
-// come to count since, or count no more, it is all of them.
-func unsettled(all []history.Term, had cursorRow, parked map[envelope.ID]bool) []history.Term {
-	var out []history.Term
-	var below cursorRow
+// come to count since, or count no more, it is all of them, and moved is true.
+func unsettled(all []history.Term, had cursorRow, parked map[envelope.ID]bool) (out []history.Term, moved bool) {
+	var below []history.Term
 	for _, t := range all {
 		came, ended := t.From >= had.Size, t.Revoked != nil && *t.Revoked >= had.Size
-		if !came {
-			below.Terms++
-			if t.Revoked != nil && !ended {
-				below.Revoked++
-			}
-		}
 		if came || ended || parked[t.ID] {
 			out = append(out, t)
 		}
+		if !came {
+			if ended {
+				t.Revoked = nil
+			}
+			below = append(below, t)
+		}
 	}
-	if below.Terms != had.Terms || below.Revoked != had.Revoked {
-		return all
+	if cursorOf(had.Size, below) != had {
+		return all, true
 	}
-	return out
+	return out, false
 }
 
 // projection is one pass over the agents of one log.
@@ -248,7 +242,9 @@ func (p *projection) settle(ctx context.Context, tx store.Tx, o opened) error {
 		named.Through = max(named.Through, o.Serial)
 	}
 	switch {
-	case !o.held || o.bad:
+	case !o.held:
+	case o.bad:
+		err = p.disown(tx, o)
 	case o.Serial >= named.Serial:
 		err = p.enter(ctx, tx, o, &named)
 	default:
@@ -336,6 +332,19 @@ func (p *projection) end(tx store.Tx, o opened, named namedRow) error {
 		return nil
 	}
 	if err != nil || cur.Revoked || cur.Serial > named.Through {
+		return err
+	}
+	return p.revoke(tx, o.Agent)
+}
+
+// disown revokes a peer's row that was made of an object which counts no more: another
+// branch of the log may have another key in force where it was issued.
+func (p *projection) disown(tx store.Tx, o opened) error {
+	cur, err := self.Agent(tx, o.Agent)
+	if errors.Is(err, self.ErrNoAgent) || err == nil && (p.org == p.m.n.Org || cur.Object != o.ID) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	return p.revoke(tx, o.Agent)

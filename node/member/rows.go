@@ -58,8 +58,9 @@ type namedRow struct {
 
 // cursorRow is how much of a log's agent history the state holds.
 type cursorRow struct {
-	Revoked uint64 `json:"revoked"` // terms that are revoked
-	Size    uint64 `json:"size"`    // of the history
+	IDs     string `json:"ids,omitempty"` // hash of the terms; none in rows of before, which are so applied anew
+	Revoked uint64 `json:"revoked"`       // terms that are revoked
+	Size    uint64 `json:"size"`          // of the history
 	Terms   uint64 `json:"terms"`
 }
 

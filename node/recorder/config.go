@@ -134,6 +134,7 @@ type Recorder struct {
 	weighed map[did.DID]shading // what was last made of each log
 	looks   map[did.DID]look
 	lost    map[did.DID]lostBranch // what was given up last of a log
+	unmet   map[did.DID]uint64     // where comparing what came with kept heads begins again, after it failed
 	full    string                 // why new work is refused for want of space; "" while it is not
 
 	turns sync.Mutex // held through a turn of Run, and by Resume
@@ -177,8 +178,8 @@ func New(ctx context.Context, cfg Config) (*Recorder, error) {
 	}
 	r := &Recorder{
 		cfg: cfg, wake: make(chan struct{}, 1), state: Open, pulse: make(chan struct{}),
-		keys: map[did.DID]history.Keys{}, cosigns: map[did.DID]uint64{}, parted: map[did.DID]bool{}, weighed: map[did.DID]shading{}, looks: map[did.DID]look{}, lost: map[did.DID]lostBranch{},
-		opened: newOpenedCache(), maxCover: maxCover, maxErasures: maxErasures,
+		keys: map[did.DID]history.Keys{}, cosigns: map[did.DID]uint64{}, parted: map[did.DID]bool{}, weighed: map[did.DID]shading{}, looks: map[did.DID]look{},
+		lost: map[did.DID]lostBranch{}, unmet: map[did.DID]uint64{}, opened: newOpenedCache(), maxCover: maxCover, maxErasures: maxErasures,
 		seq: sequencer{signers: map[string]envelope.Signer{}},
 	}
 	if err := r.begin(ctx); err != nil {

@@ -334,8 +334,8 @@ func (r *Recorder) take(ctx context.Context, n attlog.Note, line attlog.Line, he
 			return Result{}, nil, err
 		}
 	}
-	at := held
-	for rest := fresh; len(rest) > 0; {
+	at, err := held, error(nil)
+	for rest := fresh; len(rest) > 0 && err == nil; {
 		part := firstPart(rest)
 		b := attestation.Batch{Org: n.Org, From: at}
 		for i := range part {
@@ -344,17 +344,20 @@ func (r *Recorder) take(ctx context.Context, n attlog.Note, line attlog.Line, he
 		if rest = rest[len(part):]; len(rest) == 0 {
 			b.Note, b.Seen = kept, seen
 		}
-		j, err := r.judge(ctx, n.Org, at, part)
-		if err != nil {
-			return Result{}, nil, err
+		var j *judging
+		if j, err = r.judge(ctx, n.Org, at, part); err == nil {
+			err = r.appendJudged(ctx, b, j)
 		}
-		if err := r.appendJudged(ctx, b, j); err != nil {
-			return Result{}, nil, err
-		}
-		at += uint64(len(part))
+		at = r.size(ctx, n.Org) // what is durable has come, even if what follows from it failed
 	}
-	news, err := r.arrived(ctx, n.Org, held, fresh)
-	return Result{Verdict: Accepted, Size: at, Fresh: len(fresh)}, news, err
+	if at == held {
+		return Result{}, nil, err
+	}
+	news, also := r.arrived(ctx, n.Org, held, fresh[:at-held])
+	if err = errors.Join(err, also); err != nil {
+		return Result{}, news, err
+	}
+	return Result{Verdict: Accepted, Size: at, Fresh: len(fresh)}, news, nil
 }
 
 // firstPart returns as many entries as one append takes.
@@ -368,16 +371,16 @@ func firstPart(list []claim) []claim {
 	return list
 }
 
-// arrived says what changed by what came, from an index on.
+// arrived says what changed by what came, from an index on. What is durable is brought by
+// nobody again, so it is done even where whoever waited for it has gone.
 func (r *Recorder) arrived(ctx context.Context, d did.DID, from uint64, fresh []claim) (*HeadNews, error) {
+	ctx = context.WithoutCancel(ctx)
 	to := from + uint64(len(fresh))
-	if err := errors.Join(r.mergeAhead(ctx, d, to), r.weighKept(ctx, d, from, to)); err != nil {
-		return nil, err
-	}
-	if err := r.grown(ctx, d); err != nil {
-		return nil, err
+	err := errors.Join(r.mergeAhead(ctx, d, to), r.weighNew(ctx, d, from, to))
+	if err == nil {
+		err = r.grown(ctx, d)
 	}
 	note, _, _ := r.cfg.Events.Newest(d)
 	prompt := slices.ContainsFunc(fresh, func(c claim) bool { return attestation.IsPrompt(c.event.Type) })
-	return &HeadNews{Org: d, Size: to, Note: note, Prompt: prompt}, nil
+	return &HeadNews{Org: d, Size: to, Note: note, Prompt: prompt}, err
 }

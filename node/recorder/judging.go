@@ -21,7 +21,8 @@ type judging struct {
 	heads   []did.PublicKey // that the newest known version lists
 	blocked bool            // nothing that follows can be judged yet
 	shade   shading         // what forks and charters make of the verdicts
-	out     store.Settled
+	out     store.Settled   // of the claims, in order
+	doubts  doubts          // about what was judged before, which come first
 }
 
 // judge judges entries of a log from an index on, up to which it is judged. The caller holds
@@ -117,9 +118,11 @@ func (j *judging) take(ctx context.Context, i int) (err error) {
 		v.verdict = j.shade.of(j.index(i), v.verdict)
 	}
 	if v.bears() {
-		if j.keys, err = j.r.apply(ctx, j.keys, j.index(i), v, j, &j.out); err != nil {
+		var tainted []uint64
+		if j.keys, tainted, err = j.r.apply(ctx, j.keys, j.index(i), v, j); err != nil {
 			return err
 		}
+		j.doubt(tainted)
 	}
 	j.out.Judged = append(j.out.Judged, v.at(j.index(i), j.r.bodyOf(j.keys.Org(), v)))
 	return nil
@@ -198,23 +201,20 @@ func heldClaims(ctx context.Context, l attestation.Log, from, to uint64) ([]clai
 	return claimsOf(entries), err
 }
 
-// apply moves the key history, and taints what a compromise taints. What is judged with it
+// apply moves the key history, and returns what a compromise taints. What is judged with it
 // is not held yet, or at least not settled.
-func (r *Recorder) apply(ctx context.Context, k history.Keys, i uint64, v judged, with *judging, out *store.Settled) (history.Keys, error) {
-	next, err := k.Apply(ctx, r.cfg.Ring, i, v.event)
-	if err != nil {
-		return k, err
+func (r *Recorder) apply(ctx context.Context, k history.Keys, i uint64, v judged, with *judging) (next history.Keys, tainted []uint64, err error) {
+	if next, err = k.Apply(ctx, r.cfg.Ring, i, v.event); err != nil {
+		return k, nil, err
 	}
 	for _, t := range r.counting(k.Org(), next.Taints()[len(k.Taints()):]) {
 		more, err := r.tainted(ctx, k, t, with)
 		if err != nil {
-			return k, err
+			return k, nil, err
 		}
-		for _, m := range more {
-			m.setIn(out)
-		}
+		tainted = append(tainted, more...)
 	}
-	return next, nil
+	return next, tainted, nil
 }
 
 // bodyOf returns the body to be fetched for an event; none for the own log.
@@ -244,6 +244,9 @@ func (r *Recorder) appendJudged(ctx context.Context, b attestation.Batch, j *jud
 	if err != nil {
 		return err
 	}
+	if err := r.settleDoubts(ctx, b.Org, j.doubts); err != nil {
+		return err
+	}
 	end := r.time(StageTake)
 	if err := r.cfg.Events.AppendJudged(ctx, b, eventsOf(j.claims), j.out); err != nil {
 		return err
@@ -266,6 +269,9 @@ func (r *Recorder) settle(ctx context.Context, d did.DID, note []byte, j *judgin
 	}
 	if !rotated {
 		j.out.Note = note
+	}
+	if err := r.settleDoubts(ctx, d, j.doubts); err != nil {
+		return err
 	}
 	if err := r.cfg.Events.Settle(ctx, d, j.out); err != nil {
 		return err

@@ -48,6 +48,7 @@ func (r *Recorder) rejudgeOnce(ctx context.Context, d did.DID) (bool, error) {
 		return false, err
 	}
 	var out store.Settled
+	var tainted doubts
 	for _, w := range waiting {
 		j, err := r.judgeAt(ctx, l, k, w.Index)
 		if err != nil {
@@ -68,7 +69,7 @@ func (r *Recorder) rejudgeOnce(ctx context.Context, d did.DID) (bool, error) {
 		out.Judged = append(out.Judged, j.at(w.Index, r.bodyOf(d, j)))
 		if j.bears() {
 			if w.Index >= k.Size() {
-				if _, err := r.apply(ctx, k, w.Index, j, nil, &out); err != nil {
+				if _, tainted, err = r.apply(ctx, k, w.Index, j, nil); err != nil {
 					return false, err
 				}
 			}
@@ -77,6 +78,9 @@ func (r *Recorder) rejudgeOnce(ctx context.Context, d did.DID) (bool, error) {
 	}
 	if len(out.Judged) == 0 {
 		return false, nil
+	}
+	if err := r.settleDoubts(ctx, d, tainted.without(&out)); err != nil {
+		return false, err
 	}
 	if err := r.cfg.Events.Settle(ctx, d, out); err != nil {
 		return false, err

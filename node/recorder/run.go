@@ -340,6 +340,7 @@ func (r *Recorder) repair(ctx context.Context) error {
 		if err := r.judgeAll(ctx, d); err != nil {
 			return err
 		}
+		r.weighLast(ctx, d)
 		// A crash may have come between a rotation and what waited for it.
 		if err := r.Recheck(ctx, d); err != nil {
 			return err

@@ -114,29 +114,66 @@ func (r *Recorder) doubted(ctx context.Context, k history.Keys, t history.Taint,
 	return false
 }
 
-type taintedAt struct{ store.Judgement }
+// doubts are indexes of held events that a compromise puts in doubt.
+type doubts []uint64
 
-func (t taintedAt) setIn(out *store.Settled) {
-	for n := range out.Judged {
-		if out.Judged[n].Index == t.Index {
-			if out.Judged[n].Verdict.Counts() {
-				out.Judged[n] = t.Judgement
-			}
-			return
+// doubt puts tainted events in doubt that counted: those that are judged with it at their
+// place, those of before by themselves.
+func (j *judging) doubt(tainted []uint64) {
+	for _, i := range tainted {
+		if i < j.first {
+			j.doubts = append(j.doubts, i)
+		} else if v := &j.out.Judged[i-j.first]; v.Verdict.Counts() {
+			*v = store.Judgement{Index: i, Verdict: disputed}
 		}
 	}
-	out.Judged = append(out.Judged, t.Judgement)
+}
+
+// without are the doubts about other events than those that out settles, which are put in
+// doubt there.
+func (l doubts) without(out *store.Settled) doubts {
+	at := map[uint64]int{}
+	for n, v := range out.Judged {
+		at[v.Index] = n
+	}
+	var rest doubts
+	for _, i := range l {
+		if n, ok := at[i]; !ok {
+			rest = append(rest, i)
+		} else if out.Judged[n].Verdict.Counts() {
+			out.Judged[n] = store.Judgement{Index: i, Verdict: disputed}
+		}
+	}
+	return rest
+}
+
+// settleDoubts makes doubts durable before the event that raises them, for a compromise may
+// taint more than one update writes. Where that one then does not come, they are taken back
+// when the log is next weighed, but for those under a key that its DID has retired. The
+// caller holds the log.
+func (r *Recorder) settleDoubts(ctx context.Context, d did.DID, list doubts) error {
+	for part := range slices.Chunk(list, store.MaxSettled) {
+		var out store.Settled
+		for _, i := range part {
+			out.Judged = append(out.Judged, store.Judgement{Index: i, Verdict: disputed})
+		}
+		if err := r.cfg.Events.Settle(ctx, d, out); err != nil {
+			return err
+		}
+		r.counts.judged(d, out.Judged)
+	}
+	return nil
 }
 
 // tainted returns what a compromise puts in doubt: the events in its range
 // that no head vouches for. Those that are just being judged are with; nil for none.
-func (r *Recorder) tainted(ctx context.Context, k history.Keys, t history.Taint, with *judging) ([]taintedAt, error) {
+func (r *Recorder) tainted(ctx context.Context, k history.Keys, t history.Taint, with *judging) ([]uint64, error) {
 	judgedTo := r.cfg.Events.Judged(k.Org())
 	covered, err := r.covered(ctx, k.Org(), t, with)
 	if err != nil {
 		return nil, err
 	}
-	var out []taintedAt
+	var out []uint64
 	for _, i := range covered {
 		if i < judgedTo {
 			v, err := r.cfg.Events.Verdict(ctx, k.Org(), i)
@@ -147,7 +184,7 @@ func (r *Recorder) tainted(ctx context.Context, k history.Keys, t history.Taint,
 				continue
 			}
 		}
-		out = append(out, taintedAt{store.Judgement{Index: i, Verdict: disputed}})
+		out = append(out, i)
 	}
 	return out, nil
 }

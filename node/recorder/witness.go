@@ -209,14 +209,14 @@ func (r *Recorder) beside(ctx context.Context, n attlog.Note) error {
 }
 
 // weighKept compares the heads that were kept before the entries of their sizes came with the
-// log that is now held. The caller holds logs.
+// log that is now held, and drops those that then say nothing. The caller holds logs.
 func (r *Recorder) weighKept(ctx context.Context, d did.DID, from, to uint64) error {
 	kept, err := r.cfg.Events.Evidence(ctx, d)
 	if err != nil {
 		return err
 	}
 	add := func(b []byte) bool { kept = append(kept, b); return true }
-	if err := r.cfg.Events.Notes(ctx, d, from, to, add); err != nil {
+	if err := r.cfg.Events.AllNotes(ctx, d, from, to, add); err != nil {
 		return err
 	}
 	l, err := r.cfg.Events.Log(ctx, d)
@@ -224,6 +224,7 @@ func (r *Recorder) weighKept(ctx context.Context, d did.DID, from, to uint64) er
 		return err
 	}
 	now, _ := l.Head()
+	var same []uint64
 	for _, b := range kept {
 		n, err := attlog.ParseNote(b)
 		if err != nil || n.Head.Size <= from || n.Head.Size > to || n.Head == now {
@@ -234,6 +235,7 @@ func (r *Recorder) weighKept(ctx context.Context, d did.DID, from, to uint64) er
 			return err
 		}
 		if is {
+			same = append(same, n.Head.Size)
 			continue
 		}
 		if _, err := r.convict(ctx, n, nil); err != nil {
@@ -243,7 +245,37 @@ func (r *Recorder) weighKept(ctx context.Context, d did.DID, from, to uint64) er
 			return err
 		}
 	}
-	return nil
+	return r.cfg.Events.DropBare(ctx, d, same)
+}
+
+// weighNew is weighKept of what came, and of what came before and could not be weighed then.
+func (r *Recorder) weighNew(ctx context.Context, d did.DID, from, to uint64) error {
+	r.mu.Lock()
+	if was, ok := r.unmet[d]; ok {
+		from = min(from, was)
+	}
+	r.mu.Unlock()
+	err := r.weighKept(ctx, d, from, to)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if delete(r.unmet, d); err != nil {
+		r.unmet[d] = from
+	}
+	return err
+}
+
+// weighLast is weighKept after a start: the process may have ended between the entries of one
+// package and that. Damage to a log, which an inspection tells of, keeps no node from starting:
+// it is done again with what comes next.
+func (r *Recorder) weighLast(ctx context.Context, d did.DID) {
+	defer r.logs.of(d)()
+	size := r.size(ctx, d)
+	if size == 0 {
+		return
+	}
+	if err := r.weighNew(ctx, d, size-min(size, attestation.MaxBatch), size); err != nil {
+		r.cfg.Log.WarnContext(ctx, "heads kept of a log cannot be compared with it", "org", d.String(), "error", err)
+	}
 }
 
 // disown takes a head that contradicts the held log from among its notes, if it was kept there

@@ -92,10 +92,11 @@ func (e *Events) DropNote(ctx context.Context, d did.DID, size uint64) error {
 	if !ok {
 		return attestation.ErrNotFound
 	}
-	if err := e.apply(ctx, []change{{indexKey(keyNote, s.num, size), nil}}); err != nil {
+	list, err := e.seenAnew(ctx, s, func(n uint64) bool { return n != size })
+	if err != nil {
 		return err
 	}
-	if err := e.cutSeen(ctx, s, 0); err != nil {
+	if err := e.apply(ctx, append(list, change{indexKey(keyNote, s.num, size), nil})); err != nil {
 		return err
 	}
 	return e.reload(ctx, s)
@@ -361,18 +362,25 @@ func (e *Events) cutTiles(ctx context.Context, s logState, size uint64) error {
 	return e.apply(ctx, list)
 }
 
-// cutSeen says anew who cosigned when, from the notes that are left: a later step may have
-// stood for an earlier one.
+// cutSeen says anew who cosigned when, from the notes that are left.
 func (e *Events) cutSeen(ctx context.Context, s logState, _ uint64) error {
-	if err := clearPrefix(ctx, e.db, string(logKey(keySeen, s.num))); err != nil {
+	list, err := e.seenAnew(ctx, s, func(uint64) bool { return true })
+	if err != nil {
 		return err
 	}
-	stairs := map[did.DID]stair{}
-	err := e.db.View(ctx, func(r Reader) error {
-		return r.Scan(logKey(keyNote, s.num), nil, func(_, v []byte) bool {
+	return e.apply(ctx, list)
+}
+
+// seenAnew is what changes of who cosigned when if only the notes of some sizes are left: a
+// later step may have stood for an earlier one. What comes again is before what goes, so that
+// no time is lost where it is cut short.
+func (e *Events) seenAnew(ctx context.Context, s logState, left func(size uint64) bool) (list []change, err error) {
+	stairs, gone := map[did.DID]stair{}, map[string]uint64{}
+	err = e.db.View(ctx, func(r Reader) error {
+		err := r.Scan(logKey(keyNote, s.num), nil, func(k, v []byte) bool {
 			n, err := attlog.ParseNote(v)
-			if err != nil {
-				return true // an inspection tells
+			if err != nil || !left(binary.BigEndian.Uint64(k[len(k)-8:])) {
+				return true // of a damaged one an inspection tells
 			}
 			for _, l := range n.Lines {
 				if w, ok := l.Witness(); ok && len(l.Sig) >= 8 { // its time, then the signature
@@ -381,15 +389,28 @@ func (e *Events) cutSeen(ctx context.Context, s logState, _ uint64) error {
 			}
 			return true
 		})
+		if err != nil {
+			return err
+		}
+		return r.Scan(logKey(keySeen, s.num), nil, func(k, v []byte) bool {
+			gone[string(k)] = be64(v)
+			return true
+		})
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var list []change
 	for w, st := range stairs {
 		for _, x := range st {
-			list = append(list, change{seenKey(s.num, x.size, w), u64(uint64(x.at))})
+			k := seenKey(s.num, x.size, w)
+			if at, ok := gone[string(k)]; !ok || at != uint64(x.at) {
+				list = append(list, change{k, u64(uint64(x.at))})
+			}
+			delete(gone, string(k))
 		}
 	}
-	return e.apply(ctx, list)
+	for k := range gone {
+		list = append(list, change{[]byte(k), nil})
+	}
+	return list, nil
 }

@@ -24,6 +24,8 @@ type noteState struct {
 	ahead    []byte // of a size above what is held
 
 	newestSize, cosignedSize, aheadSize uint64
+
+	bare []uint64 // sizes of all notes without a cosignature, in order; never changed in place
 }
 
 // step says that somebody cosigned this size at that time.
@@ -94,6 +96,11 @@ func (s *logState) loadNotes(r Reader) error {
 
 // with returns the state once a note of size is held; notes come in any order.
 func (n noteState) with(note []byte, size, held uint64) noteState {
+	n = n.without([]uint64{size})
+	if !isCosigned(note) {
+		at, _ := slices.BinarySearch(n.bare, size)
+		n.bare = slices.Insert(slices.Clone(n.bare), at, size)
+	}
 	if size > held {
 		if size >= n.aheadSize {
 			n.ahead, n.aheadSize = note, size
@@ -108,6 +115,36 @@ func (n noteState) with(note []byte, size, held uint64) noteState {
 	}
 	return n
 }
+
+// without is the state once notes without a cosignature are dropped.
+func (n noteState) without(sizes []uint64) noteState {
+	n.bare = slices.DeleteFunc(slices.Clone(n.bare), func(s uint64) bool { return slices.Contains(sizes, s) })
+	return n
+}
+
+// needless are the sizes of the notes without a cosignature that are dropped for one of a
+// size: the newest that it replaces, and one where too many are kept above what is held,
+// never the largest.
+func (n noteState) needless(note []byte, size, held uint64) (out []uint64) {
+	if size <= held {
+		if n.newestSize < size && slices.Contains(n.bare, n.newestSize) {
+			out = append(out, n.newestSize)
+		}
+		return out
+	}
+	above := slices.DeleteFunc(slices.Clone(n.bare), func(s uint64) bool { return s <= held || s == size })
+	if last := len(above) - 1; last >= maxAhead-1 && !isCosigned(note) {
+		if size < above[last] {
+			last--
+		}
+		out = append(out, above[last])
+	}
+	return out
+}
+
+// maxAhead is how many notes without a cosignature are kept above what is held of one log:
+// whoever signs heads and shows no entries fills no disk.
+const maxAhead = 64
 
 func noteSize(b []byte) uint64 {
 	n, err := attlog.ParseNote(b)
@@ -126,11 +163,10 @@ func isCosigned(b []byte) bool {
 type noteChange struct {
 	note []byte
 	size uint64
-	drop uint64 // size of a note without cosignature that this one replaces; 0 is none
+	drop []uint64 // sizes of notes without a cosignature that are dropped for it
 	add  map[did.DID]step
 	gone map[did.DID][]step
 	next map[did.DID]stair
-	held uint64
 }
 
 // noteChange computes what storing note does to s, whose head is already the
@@ -143,10 +179,7 @@ func (s *logState) noteChange(note []byte, seen []attestation.Seen) (noteChange,
 	if n.Org != s.org {
 		return noteChange{}, fmt.Errorf("note of %s in the log of %s", n.Org, s.org)
 	}
-	c := noteChange{note: note, size: n.Head.Size, held: s.head.Size, add: map[did.DID]step{}, gone: map[did.DID][]step{}, next: maps.Clone(s.seen)}
-	if last := s.notes; last.newest != nil && !isCosigned(last.newest) && last.newestSize < c.size && c.size <= c.held {
-		c.drop = last.newestSize
-	}
+	c := noteChange{note: note, size: n.Head.Size, drop: s.notes.needless(note, n.Head.Size, s.head.Size), add: map[did.DID]step{}, gone: map[did.DID][]step{}, next: maps.Clone(s.seen)}
 	for _, w := range seen {
 		st := step{c.size, w.At.Unix()}
 		if next, gone, ok := c.next[w.Org].put(st); ok {
@@ -160,8 +193,8 @@ func (c noteChange) commit(tx Tx, o uint32) error {
 	if c.note == nil {
 		return nil
 	}
-	if c.drop != 0 {
-		if err := tx.Delete(indexKey(keyNote, o, c.drop)); err != nil {
+	for _, size := range c.drop {
+		if err := tx.Delete(indexKey(keyNote, o, size)); err != nil {
 			return err
 		}
 	}
@@ -185,7 +218,7 @@ func (c noteChange) adopt(s *logState) {
 	if c.note == nil {
 		return
 	}
-	s.notes, s.seen = s.notes.with(c.note, c.size, s.head.Size), c.next
+	s.notes, s.seen = s.notes.without(c.drop).with(c.note, c.size, s.head.Size), c.next
 }
 
 // PutNote stores a verified note with its verified cosignatures, in place of
@@ -215,6 +248,11 @@ func (e *Events) Note(ctx context.Context, d did.DID, size uint64) ([]byte, erro
 
 // Notes yields the cosigned notes of sizes above from and up to to, in order.
 func (e *Events) Notes(ctx context.Context, d did.DID, from, to uint64, yield func([]byte) bool) error {
+	return e.AllNotes(ctx, d, from, to, func(b []byte) bool { return !isCosigned(b) || yield(b) })
+}
+
+// AllNotes is Notes with those that nobody cosigned.
+func (e *Events) AllNotes(ctx context.Context, d did.DID, from, to uint64, yield func([]byte) bool) error {
 	s, ok := e.state(d)
 	if !ok {
 		return attestation.ErrNotFound
@@ -224,7 +262,7 @@ func (e *Events) Notes(ctx context.Context, d did.DID, from, to uint64, yield fu
 			if binary.BigEndian.Uint64(k[len(k)-8:]) > to {
 				return false
 			}
-			return !isCosigned(v) || yield(bytes.Clone(v))
+			return yield(bytes.Clone(v))
 		})
 	})
 }
@@ -250,6 +288,31 @@ func (e *Events) Witnessed(d did.DID, index uint64) []attestation.Seen {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Org.String(), b.Org.String()))
 	})
 	return out
+}
+
+// DropBare drops notes of these sizes that nobody cosigned and that are older than the newest:
+// they say nothing that it does not.
+func (e *Events) DropBare(ctx context.Context, d did.DID, sizes []uint64) error {
+	defer e.lock(d)()
+	s, ok := e.state(d)
+	if !ok {
+		return attestation.ErrNotFound
+	}
+	var list []change
+	sizes = slices.DeleteFunc(slices.Clone(sizes), func(n uint64) bool { return n >= s.notes.newestSize || !slices.Contains(s.notes.bare, n) })
+	for _, n := range sizes {
+		list = append(list, change{indexKey(keyNote, s.num, n), nil})
+	}
+	if err := e.apply(ctx, list); err != nil {
+		return err
+	}
+	if s.notes = s.notes.without(sizes); slices.Contains(sizes, s.notes.aheadSize) {
+		s.notes.ahead, s.notes.aheadSize = nil, 0
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.logs[d] = &s
+	return nil
 }
 
 // Begin makes the empty log of an organization of which nothing is held, so that its heads can
