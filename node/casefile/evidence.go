@@ -159,6 +159,10 @@ func (e Evidence) Words(own func(n int) bool) []Line {
 	for _, x := range e.Set.Entries {
 		if own(x.line) {
 			w.entry(x)
+			w.said(x)
+		}
+		if b, ok := e.Set.bodies[x.event().Body]; ok && own(b.line) {
+			w.add("ok", "body %s of %s %d  %s bytes", x.event().Body, w.s.org(x.event().Org), x.Index, Thousands(len(b.body)))
 		}
 	}
 	for _, o := range e.Set.sortedObjects() {

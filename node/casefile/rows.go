@@ -3,9 +3,21 @@ package casefile
 import (
 	"fmt"
 
+	"trustnode/attestation"
 	"trustnode/did/envelope"
 	"trustnode/federation/lending"
 )
+
+// said says in a sentence what an event says, unless it is one that others rest on: those tell whose key stood where,
+// which their ok line shows, and rows speak for their audit.rows.
+func (w *words) said(e Entry) {
+	ev := e.event()
+	switch ev.Type {
+	case "log.opened", "key.rotated", "charter.signed", "audit.rows", "agent.issued":
+		return
+	}
+	w.add("claim", "%s said at %d: %s", w.s.org(ev.Org), e.Index, attestation.Words(ev))
+}
 
 // wrote says in a sentence what a row holds and where it lies. It is the word of the organization whose log binds
 // it: no agent's signature is part of a row.

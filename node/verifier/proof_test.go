@@ -58,12 +58,14 @@ func TestWhatAProofSays(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"proof-with.tnb": "acme.example wrote down that did:key:z6MkgeAYjgfXDoaxMou4TKNEtGJ8cYHARPASB12ehQ8b13ie asked under loan zQmdASYZJPcKM5sAddBPFnwaNptnPE8YBmedjukRZ6sy7bS and was refused as \"revoked\": row 0, committed at 6, after the revocation at 5",
-		"proof-row.tnb":  "was given answer 1, of 0 entries, under loan zQmdASYZJPcKM5sAddBPFnwaNptnPE8YBmedjukRZ6sy7bS: row 1, committed at 4",
+		"proof.tnb":        "acme.example said at 3: loan zQmdASYZ… to z6MkgeAY…: 5 reads until 2026-12-31T10:00:20Z",
+		"proof-with.tnb":   "acme.example wrote down that did:key:z6MkgeAYjgfXDoaxMou4TKNEtGJ8cYHARPASB12ehQ8b13ie asked under loan zQmdASYZJPcKM5sAddBPFnwaNptnPE8YBmedjukRZ6sy7bS and was refused as \"revoked\": row 0, committed at 6, after the revocation at 5",
+		"proof-public.tnb": " of acme.example 8  ",
+		"proof-row.tnb":    "was given answer 1, of 0 entries, under loan zQmdASYZJPcKM5sAddBPFnwaNptnPE8YBmedjukRZ6sy7bS: row 1, committed at 4",
 	} {
 		var claims []string
 		for _, l := range judgeProof(shared(t, name)).Lines {
-			if l.Kind == "claim" {
+			if l.Kind == "claim" || l.Kind == "ok" && strings.HasPrefix(l.Text, "body ") {
 				claims = append(claims, l.Text)
 			}
 		}
