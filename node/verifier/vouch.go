@@ -78,12 +78,12 @@ func (s *session) vouch() error {
 		return s.earlier(typed)
 	case typed != "" && !found:
 		return broken("the fingerprint is of something else: the file is of %s", list(all)).
-			hinted("compare by voice with whoever the file is of, as did show prints it there; a file that is not theirs proves nothing of them")
+			hinted("compare by voice with whoever the file is of, as %s prints it there; a file that is not theirs proves nothing of them", s.prints())
 	case typed != "" && s.stranger() != nil:
 		return s.stranger()
 	case s.o.Strict && (len(all) == 0 || len(alone) > 0):
 		return broken("nothing but the file vouches for %s: a fingerprint is needed", orNobody(alone)).
-			hinted("give the one you have from them by another way, as did show prints it there: --fingerprint %s", s.like())
+			hinted("give the one you have from them by another way, as %s prints it there: --fingerprint %s", s.prints(), s.like())
 	}
 	for _, v := range s.vouchers {
 		if v.by != "" {
@@ -127,6 +127,14 @@ func (s *session) stranger() *refusal {
 		}
 	}
 	return nil
+}
+
+// prints is the command that prints such a fingerprint.
+func (s *session) prints() string {
+	if len(s.vouchers) > 0 && s.vouchers[0].org.IsZero() {
+		return "status"
+	}
+	return "did show"
 }
 
 // like is the form of the fingerprint that is asked for.
