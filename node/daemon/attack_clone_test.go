@@ -64,7 +64,9 @@ func TestACloneCannotForkALogUnseen(t *testing.T) {
 	err := s.acme.call(http.MethodPost, "/api/v1/permissions", httpapi.LoanIssue{Lender: "research", Borrower: s.quant.DID, Scope: "tag:client:acme",
 		Purpose: "a loan to who forked", Expires: "24h", MaxReads: 3}, nil)
 	var d *fault.Denied
-	if !errors.As(err, &d) || d.Code != fault.Forked {
+	// Where the heads alone are held, the place where the branches part may lie below the
+	// issue of the agent, which then is contested too: it is no agent for now.
+	if !errors.As(err, &d) || d.Code != fault.Forked && d.Code != fault.Refused {
 		t.Errorf("a new loan: %v", err)
 	}
 }
