@@ -107,6 +107,8 @@ func (e *Events) DropNote(ctx context.Context, d did.DID, size uint64) error {
 
 // setAside keeps the entries from size on as the branch.
 func (e *Events) setAside(ctx context.Context, s logState, size uint64) error {
+	e.setBranch(s.org, nil)
+	defer e.setBranch(s.org, nil)
 	if err := clearPrefix(ctx, e.db, string(logKey(keyBranch, s.num))); err != nil {
 		return err
 	}
