@@ -3,6 +3,7 @@ package recorder
 import (
 	"bytes"
 	"context"
+	"errors"
 
 	"trustnode/attestation"
 	attlog "trustnode/attestation/log"
@@ -24,6 +25,9 @@ func (r *Recorder) keepBranch(ctx context.Context, d did.DID, common uint64, s *
 		return err
 	}
 	if have.To != 0 {
+		if common+uint64(len(list)) <= have.To {
+			return nil // nothing that it could add, whichever branch it is
+		}
 		if list, err = r.goesOn(ctx, d, common, list); err != nil {
 			return err
 		}
@@ -41,13 +45,18 @@ func (r *Recorder) keepBranch(ctx context.Context, d did.DID, common uint64, s *
 // goesOn is what a branch that was shown from an index on adds to the one that is kept; nil
 // if it is another one, or leaves a hole.
 func (r *Recorder) goesOn(ctx context.Context, d did.DID, at uint64, list []attestation.Entry) ([]attestation.Entry, error) {
-	same, next := true, at
+	next := at
 	err := r.cfg.Events.BranchEntries(ctx, d, func(i uint64, en attestation.Entry) error {
-		same = same && i >= at && (i-at >= uint64(len(list)) || bytes.Equal(list[i-at], en))
+		if i < at || i-at < uint64(len(list)) && !bytes.Equal(list[i-at], en) {
+			return errParted // the rest is not read for it
+		}
 		next = i + 1
 		return nil
 	})
-	if err != nil || !same || next-at >= uint64(len(list)) {
+	if errors.Is(err, errParted) {
+		return nil, nil
+	}
+	if err != nil || next-at >= uint64(len(list)) {
 		return nil, err
 	}
 	return list[next-at:], nil

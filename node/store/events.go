@@ -34,6 +34,9 @@ type Events struct {
 	rows   uint64             // rows ever numbered
 	cov    uint64             // of those, under an audit.rows
 	wanted map[did.DID]uint64 // by log, the index where Wanted left off
+
+	branches map[did.DID]Branch // as far as they were asked for
+	branched uint64             // how often one was changed
 }
 
 var _ attestation.Store = (*Events)(nil)
@@ -78,7 +81,7 @@ func OpenEvents(ctx context.Context, db DB) (*Events, error) {
 var ErrIndexes error = attestation.NewFault("events are missing in the indexes", "unavailable", "corrupt", "trustnode fsck --rebuild makes them anew")
 
 func openEvents(ctx context.Context, db DB) (*Events, error) {
-	e := &Events{db: db, logs: map[did.DID]*logState{}, wanted: map[did.DID]uint64{}}
+	e := &Events{db: db, logs: map[did.DID]*logState{}, wanted: map[did.DID]uint64{}, branches: map[did.DID]Branch{}}
 	err := db.View(ctx, func(r Reader) error {
 		if err := e.loadCounts(r); err != nil {
 			return err

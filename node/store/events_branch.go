@@ -19,17 +19,43 @@ type Branch struct {
 	Bytes    int
 }
 
-// Branch returns what is kept of another branch of the log of d.
-func (e *Events) Branch(ctx context.Context, d did.DID) (Branch, error) {
-	var b Branch
-	err := e.eachBranched(ctx, d, func(i uint64, en attestation.Entry) error {
+// Branch returns what is kept of another branch of the log of d; the entries are read for it
+// once only.
+func (e *Events) Branch(ctx context.Context, d did.DID) (b Branch, err error) {
+	e.mu.RLock()
+	b, known := e.branches[d]
+	was := e.branched
+	e.mu.RUnlock()
+	if known {
+		return b, nil
+	}
+	err = e.eachBranched(ctx, d, func(i uint64, en attestation.Entry) error {
 		if b.To == 0 {
 			b.From = i
 		}
 		b.To, b.Bytes = i+1, b.Bytes+len(en)
 		return nil
 	})
-	return b, err
+	if err != nil {
+		return Branch{}, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, held := e.logs[d]; held && e.branched == was { // else it may have changed while it was read
+		e.branches[d] = b
+	}
+	return b, nil
+}
+
+// setBranch takes in that the branch of a log is another now; nil: as it will be read.
+func (e *Events) setBranch(d did.DID, b *Branch) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.branched++
+	delete(e.branches, d)
+	if b != nil {
+		e.branches[d] = *b
+	}
 }
 
 // BranchEntries yields the entries kept of another branch of the log of d, in order.
@@ -71,16 +97,27 @@ func (e *Events) KeepBranch(ctx context.Context, d did.DID, at uint64, list []at
 	if have.To != 0 && have.To != at {
 		return fmt.Errorf("%w: the branch of %s ends at %d, entries from %d", attestation.ErrConflict, d, have.To, at)
 	}
-	return e.db.Update(ctx, func(tx Tx) error {
-		size := have.Bytes
-		for i, en := range list {
-			if size += len(en); size > MaxBranch {
-				return nil
+	var now Branch
+	err = e.db.Update(ctx, func(tx Tx) error {
+		if now = have; now.To == 0 {
+			now.From, now.To = at, at
+		}
+		for _, en := range list {
+			if now.Bytes+len(en) > MaxBranch {
+				break
 			}
-			if err := tx.Set(indexKey(keyBranch, s.num, at+uint64(i)), en); err != nil {
+			if err := tx.Set(indexKey(keyBranch, s.num, now.To), en); err != nil {
 				return err
 			}
+			now.To, now.Bytes = now.To+1, now.Bytes+len(en)
 		}
 		return nil
 	})
+	switch {
+	case err != nil:
+		e.setBranch(d, nil)
+	case now.Bytes > 0:
+		e.setBranch(d, &now)
+	}
+	return err
 }

@@ -65,6 +65,9 @@ func (e *Events) finishCut(ctx context.Context, s logState, size uint64) error {
 		if err := e.cutHead(ctx, s, size); err != nil {
 			return err
 		}
+		if err := e.reload(ctx, s); err != nil { // nobody reads past it from here on
+			return err
+		}
 	}
 	for _, step := range []func(context.Context, logState, uint64) error{e.cutIndexes, e.cutRows, e.cutTimes, e.cutOrder, e.cutTiles, e.cutSeen} {
 		if err := step(ctx, s, size); err != nil {
@@ -104,6 +107,8 @@ func (e *Events) DropNote(ctx context.Context, d did.DID, size uint64) error {
 
 // setAside keeps the entries from size on as the branch.
 func (e *Events) setAside(ctx context.Context, s logState, size uint64) error {
+	e.setBranch(s.org, nil)
+	defer e.setBranch(s.org, nil)
 	if err := clearPrefix(ctx, e.db, string(logKey(keyBranch, s.num))); err != nil {
 		return err
 	}
@@ -263,12 +268,13 @@ func beforeKey(prefix string, o uint32, n uint64) []byte {
 	return append(indexKey(prefix, o, n-1), 0xff)
 }
 
-// cutRows takes what lies under an index from size on, and notes of larger sizes, away.
+// cutRows takes what lies under an index from size on, and notes of larger sizes, away. Entries
+// go first: one without its row would read as valid.
 func (e *Events) cutRows(ctx context.Context, s logState, size uint64) error {
 	for _, c := range []struct {
 		prefix string
 		from   uint64
-	}{{keyStanding, size}, {keyWanted, size}, {keyErased, size}, {keyNote, size + 1}, {keyEntry, size}} {
+	}{{keyEntry, size}, {keyStanding, size}, {keyWanted, size}, {keyErased, size}, {keyNote, size + 1}} {
 		for {
 			var list []change
 			err := e.db.View(ctx, func(r Reader) error {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"maps"
@@ -105,18 +106,21 @@ func (o *order) late(k, v []byte) bool {
 	return ok && len(v) == 8 && be64(v) == n
 }
 
-// renumber makes the order of arrival whole: what stands in it rightly keeps its order, and
-// what is missing follows by log. A sound order stays as it is; in one that is not, an entry
-// that came to count later stands where it came.
+// renumber makes the order of arrival whole: what stands in it rightly keeps its order, what is
+// missing follows by log, and then once more what came to count later, for who follows may be
+// past its place. A sound order stays as it is. The rows of keyLate go last, so that it may
+// break anywhere and be done again.
 func renumber(ctx context.Context, db DB, logs []logState) error {
 	kept, sound, err := soundArrivals(ctx, db, logs)
 	if err != nil || sound {
 		return err
 	}
-	for _, prefix := range []string{keyIngest, keyLate} {
-		if err := clearPrefix(ctx, db, prefix); err != nil {
-			return err
-		}
+	late, err := lateOnes(ctx, db, logs)
+	if err != nil {
+		return err
+	}
+	if err := clearPrefix(ctx, db, keyIngest); err != nil {
+		return err
 	}
 	if err := db.Update(ctx, func(tx Tx) error { return tx.Delete([]byte(keyIngested)) }); err != nil {
 		return err
@@ -134,7 +138,54 @@ func renumber(ctx context.Context, db DB, logs []logState) error {
 			return err
 		}
 	}
+	for part := range slices.Chunk(late, rebuildKeys) {
+		err := db.Update(ctx, func(tx Tx) error {
+			for _, l := range part {
+				if !l.held {
+					if err := tx.Delete(l.key); err != nil {
+						return err
+					}
+				} else if err := countsNow(tx, l.num, l.index); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// lateOne is a row of keyLate: an event that came to count later, if it is held still.
+type lateOne struct {
+	key    []byte
+	num    uint32
+	index  uint64
+	number []byte
+	held   bool
+}
+
+// lateOnes returns the rows of keyLate in the order in which the events came to count.
+func lateOnes(ctx context.Context, db DB, logs []logState) (out []lateOne, err error) {
+	size := map[uint32]uint64{}
+	for i := range logs {
+		size[logs[i].num] = logs[i].head.Size
+	}
+	err = db.View(ctx, func(r Reader) error {
+		return r.Scan([]byte(keyLate), nil, func(k, v []byte) bool {
+			l := lateOne{key: bytes.Clone(k), number: bytes.Clone(v)}
+			if len(k) == len(keyLate)+12 {
+				l.num, l.index = binary.BigEndian.Uint32(k[len(keyLate):]), be64(k[len(keyLate)+4:])
+				l.held = l.index < size[l.num]
+			}
+			out = append(out, l)
+			return true
+		})
+	})
+	slices.SortStableFunc(out, func(a, b lateOne) int { return bytes.Compare(a.number, b.number) })
+	return out, err
 }
 
 // soundArrivals returns the rows that a whole order consists of, and whether they are those

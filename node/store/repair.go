@@ -239,6 +239,7 @@ func (p *repair) write(ctx context.Context) (Repaired, error) {
 	if now.head != p.s.head {
 		return Repaired{}, fmt.Errorf("%w: %s grew while it was repaired", attestation.ErrConflict, p.s.org)
 	}
+	p.s = now // with the verdicts and notes that came meanwhile
 	out := Repaired{Org: p.s.org}
 	for i := range p.fresh {
 		out.Entries = append(out.Entries, i)

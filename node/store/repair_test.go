@@ -174,3 +174,29 @@ func TestWhatARepairNeedsNobodyFor(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestARepairTakesNothingBack: what is learnt of a log while peers are asked stays known.
+func TestARepairTakesNothingBack(t *testing.T) {
+	ctx := context.Background()
+	db := store.Memory()
+	defer db.Close()
+	e := open(t, db)
+	f := filler{t, e}
+	f.log(org, 1, 300)
+	f.must(e.Settle(ctx, org, store.Settled{Upto: 200}))
+	whole := copyOf(t, db)
+	set(t, db, "en/\x00\x00\x00\x01"+string(binary.BigEndian.AppendUint64(nil, 10)), nil)
+	set(t, db, "he/\x00\x00\x00\x01", nil)
+	asked := 0
+	peer := from(t, whole, 0, &asked)
+	done, err := e.Repair(ctx, org, headOf(t, e, org), func(ctx context.Context, d did.DID, a, b uint64, fits func([]attestation.Entry) bool) error {
+		f.must(e.Settle(ctx, org, store.Settled{Upto: 300}))
+		return peer(ctx, d, a, b, fits)
+	})
+	if err != nil || !done.Head || asked != 1 {
+		t.Fatalf("%+v, %d asked: %v", done, asked, err)
+	}
+	if got := e.Judged(org); got != 300 {
+		t.Errorf("it is judged up to %d", got)
+	}
+}
