@@ -80,9 +80,22 @@ func printOrigins(w writer, names orgNames, list []httpapi.Origin) {
 		t.add([]string{"held", names.of(o.Org), held, said})
 	}
 	t.print(w)
+	for _, o := range list {
+		if o.ForkedAt != nil {
+			fmt.Fprintf(w, "forked  %s at %d: %s above it contested, --any shows what does not count\n", names.of(o.Org), *o.ForkedAt, are(o.Held-min(o.Held, *o.ForkedAt), "entry"))
+		}
+	}
 	if len(list) > 0 {
 		fmt.Fprintln(w, "absence is claimed only up to held")
 	}
+}
+
+// are counts what has a plural and says that it is.
+func are(n uint64, what string) string {
+	if n == 1 {
+		return count(n, what) + " is"
+	}
+	return count(n, what) + " are"
 }
 
 // ago says how long something is past.

@@ -197,12 +197,46 @@ func TestAForkedLogIsProven(t *testing.T) {
 			s.acme.start()
 			s.acme.waitFresh()
 			refused()
+			toldOfFork(t, s.acme, s.vendor, common, "the log of "+s.vendor.cfg.Name+" has forked")
 			s.vendor.start()
 			eventually(t, "vendor to know of itself", func() bool {
 				var st httpapi.Status
 				s.vendor.must(http.MethodGet, "/api/v1/status", nil, &st)
 				return slices.ContainsFunc(st.Reasons, func(r string) bool { return strings.Contains(r, "two heads of our log are signed") })
 			})
+			warnedOf(t, s.vendor, "and it has forked at")
 		})
+	}
+}
+
+// toldOfFork: status, the list of events and the doctor of a node say where a member's log forked.
+func toldOfFork(t *testing.T, at, of *fort, common uint64, warning string) {
+	t.Helper()
+	var st httpapi.Status
+	at.must(http.MethodGet, "/api/v1/status", nil, &st)
+	if !slices.ContainsFunc(st.Peers, func(p httpapi.Peer) bool {
+		return p.Org == of.cfg.Org.String() && p.ForkedAt != nil && *p.ForkedAt == common
+	}) {
+		t.Errorf("status of %s: %+v", at.cfg.Name, st.Peers)
+	}
+	var list httpapi.Events
+	at.must(http.MethodGet, "/api/v1/events", nil, &list)
+	for _, o := range list.Origins {
+		if forked := o.Org == of.cfg.Org.String(); forked != (o.ForkedAt != nil) || forked && *o.ForkedAt != common {
+			t.Errorf("origins at %s: %+v", at.cfg.Name, list.Origins)
+		}
+	}
+	warnedOf(t, at, warning)
+}
+
+// warnedOf: the doctor of a node warns of something, with what to do.
+func warnedOf(t *testing.T, at *fort, warning string) {
+	t.Helper()
+	var d httpapi.Doctor
+	at.must(http.MethodGet, "/api/v1/doctor", nil, &d)
+	if !slices.ContainsFunc(d.Checks, func(c httpapi.Check) bool {
+		return c.Level == httpapi.LevelWarn && c.Hint != "" && strings.Contains(c.What, warning)
+	}) {
+		t.Errorf("%s does not warn %q: %+v", at.cfg.Name, warning, d.Checks)
 	}
 }

@@ -97,6 +97,8 @@ type Origin struct {
 	Held  uint64 `json:"held"`
 	Known uint64 `json:"known" doc:"highest size for which a signed head was seen"`
 	Org   string `json:"org"`
+	// ForkedAt is absent while it has not forked.
+	ForkedAt *uint64 `json:"forked_at,omitempty" doc:"the log has forked: entries that its branches have in common; those above are contested"`
 }
 
 // EventFilter selects events, as parameters of a call.
@@ -208,7 +210,7 @@ func (s *server) origins(ctx context.Context, only did.DID) ([]Origin, error) {
 		if !only.IsZero() && d != only {
 			return
 		}
-		o := Origin{Org: d.String(), Held: held, Known: known}
+		o := Origin{Org: d.String(), Held: held, Known: known, ForkedAt: s.forkedAt(ctx, d)}
 		if age, ok := s.Member.Stated(d); ok {
 			o.AgeS = seconds(age)
 		}

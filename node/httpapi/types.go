@@ -39,12 +39,13 @@ type LogInfo struct {
 
 // Peer is what this node knows of one member.
 type Peer struct {
-	Org    string `json:"org"`
-	Name   string `json:"name"`
-	Linked bool   `json:"linked"`
-	State  string `json:"state,omitempty" doc:"of its DID, where that is frozen or deactivated: nothing new of it is accepted"`
-	Held   uint64 `json:"held" doc:"entries of its log held here"`
-	Heard  string `json:"heard,omitempty" doc:"when its newest beacon came"`
+	Org      string  `json:"org"`
+	Name     string  `json:"name"`
+	Linked   bool    `json:"linked"`
+	State    string  `json:"state,omitempty" doc:"of its DID, where that is frozen or deactivated: nothing new of it is accepted"`
+	Held     uint64  `json:"held" doc:"entries of its log held here"`
+	Heard    string  `json:"heard,omitempty" doc:"when its newest beacon came"`
+	ForkedAt *uint64 `json:"forked_at,omitempty" doc:"its log has forked: entries that its branches have in common; nothing is lent with it"`
 }
 
 // File is a file that travels as base64 in JSON.
