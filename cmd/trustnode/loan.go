@@ -59,6 +59,9 @@ func printLoan(w writer, l httpapi.Loan) {
 	if l.ID != "" {
 		fmt.Fprintf(w, "loan      %s  %s\n", l.ID, l.State)
 	}
+	if l.Rests != "" {
+		fmt.Fprintf(w, "rests     %s; no read is answered until that is decided\n", l.Rests)
+	}
 	fmt.Fprintf(w, "lender    %s\nborrower  %s\nscope     %s\npurpose   %s\nends      %s, or after %d reads (%d left)\n", l.Lender, l.Borrower, l.Scope, l.Purpose, l.ExpiresAt, l.MaxReads, l.Left)
 	if l.Matches > 0 {
 		fmt.Fprintf(w, "matches   %s when it was issued\n", count(l.Matches, "entry"))
@@ -210,6 +213,9 @@ func loanList(c *cli.Context, s *streams) error {
 		}
 		return s.result(l, func(w writer) {
 			for _, x := range l.Loans {
+				if x.Rests != "" {
+					x.State = "rests"
+				}
 				fmt.Fprintf(w, "%s  %-9s %-9s %d of %d reads  %s  %s\n", x.ID, x.Role, x.State, x.Reads, x.MaxReads, x.Scope, oneLine(x.Purpose))
 			}
 			if len(l.Loans) == 0 {

@@ -138,14 +138,21 @@ func TestAForkedLogIsProven(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSiege(t)
 			s.remember(lent)
+			loan := s.lend(3)
+			if _, err := s.read(loan.ID); err != nil {
+				t.Fatal(err)
+			}
 			s.vendor.stop()
 			clone := copyOf(t, s.vendor, "clone")
+			made := map[string]string{} // agents by name
 			goOn := func(h *fort, with *fort, names ...string) {
 				t.Helper()
 				h.start()
 				h.waitFresh()
 				for _, n := range names {
-					h.must(http.MethodPost, "/api/v1/agents", httpapi.AgentAdd{Name: n, Can: []string{"borrow"}}, nil)
+					var a httpapi.Agent
+					h.must(http.MethodPost, "/api/v1/agents", httpapi.AgentAdd{Name: n, Can: []string{"borrow"}}, &a)
+					made[n] = a.DID
 				}
 				head, err := h.node.self.Rec.Head(t.Context(), h.cfg.Org)
 				if err != nil {
@@ -183,13 +190,18 @@ func TestAForkedLogIsProven(t *testing.T) {
 					return at == common && above
 				})
 			}
-			refused := func() {
+			forkedLog := func(what string, err error) {
 				t.Helper()
-				err := s.acme.call(http.MethodPost, "/api/v1/permissions", httpapi.LoanIssue{Lender: "research", Borrower: s.quant.DID, Scope: "tag:client:acme",
-					Purpose: "a loan to who forked", Expires: "24h", MaxReads: 3}, nil)
 				var d *fault.Denied
 				if !errors.As(err, &d) || d.Code != fault.Forked || d.Reason != "log" || d.Hint == "" {
-					t.Errorf("a new loan: %v", err)
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			refused := func() {
+				t.Helper()
+				for what, borrower := range map[string]string{"a new loan": s.quant.DID, "a loan to an agent made after the parting": made["one"]} {
+					forkedLog(what, s.acme.call(http.MethodPost, "/api/v1/permissions", httpapi.LoanIssue{Lender: "research", Borrower: borrower, Scope: "tag:client:acme",
+						Purpose: "a loan to who forked", Expires: "24h", MaxReads: 3}, nil))
 				}
 			}
 			refused()
@@ -205,6 +217,15 @@ func TestAForkedLogIsProven(t *testing.T) {
 				return slices.ContainsFunc(st.Reasons, func(r string) bool { return strings.Contains(r, "two heads of our log are signed") })
 			})
 			warnedOf(t, s.vendor, "and it has forked at")
+			_, err := s.read(loan.ID)
+			forkedLog("a read of a loan from before", err)
+			for _, h := range []*fort{s.acme, s.vendor} {
+				var l httpapi.Loan
+				h.must(http.MethodGet, "/api/v1/permissions/"+loan.ID, nil, &l)
+				if l.State != "valid" || !strings.Contains(l.Rests, "two heads of its log") {
+					t.Errorf("the loan at %s: %+v", h.cfg.Name, l)
+				}
+			}
 		})
 	}
 }

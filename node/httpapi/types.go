@@ -186,6 +186,7 @@ type Loan struct {
 	Reads      uint64   `json:"reads"`
 	Left       uint64   `json:"left"`
 	State      string   `json:"state"`
+	Rests      string   `json:"rests,omitempty" doc:"why a valid loan is not read now: a log of an organization has forked"`
 	Role       string   `json:"role" doc:"lender or borrower"`
 	Matches    int      `json:"matches,omitempty" doc:"entries in scope when it was issued"`
 	Hygiene    []string `json:"hygiene,omitempty" doc:"codes of what could be narrower"`
