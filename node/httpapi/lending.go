@@ -321,6 +321,13 @@ func (s *server) auditOf(a lender.Audit) LoanAudit {
 	for _, r := range a.Rows {
 		out.Rows = append(out.Rows, rowOf(r))
 	}
+	for _, g := range a.Gone {
+		gone := GoneRead{Seq: g.Seq, N: g.N}
+		if g.Erased {
+			gone.Erased = &g.At
+		}
+		out.Gone = append(out.Gone, gone)
+	}
 	look := s.sight()
 	for _, e := range a.Events {
 		seen := look.witnessed(e.Org, e.Index)

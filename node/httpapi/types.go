@@ -239,10 +239,18 @@ type LoanRevoked struct {
 type LoanAudit struct {
 	ID      string     `json:"id"`
 	Granted uint64     `json:"granted"`
-	GapFree bool       `json:"gap_free" doc:"seq 1..granted without a hole"`
+	GapFree bool       `json:"gap_free" doc:"seq 1..granted, and none is missing but those of gone"`
+	Gone    []GoneRead `json:"gone,omitempty" doc:"granted reads whose row is its hash alone"`
 	Side    string     `json:"side" enum:"lender,borrower" doc:"whose acts these are"`
 	Rows    []AuditRow `json:"rows"`
 	Events  []EventRef `json:"events"`
+}
+
+// GoneRead is a granted read whose row was erased, or is past its age.
+type GoneRead struct {
+	Seq    uint64  `json:"seq"`
+	N      uint64  `json:"n" doc:"number of the row"`
+	Erased *uint64 `json:"erased,omitempty" doc:"log index of the log.erased; absent: past its age"`
 }
 
 // AuditRow is one act.
