@@ -111,7 +111,7 @@ func exportHead(ctx context.Context, k *caller, org string) (attlog.Note, httpap
 // free refuses a name that is taken.
 func free(dir string) error {
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return fault.New(fault.Conflict, "exists", "%s is there already", dir).WithHint("an export is of one signed head: name a directory that is not there")
+		return fault.New(fault.Conflict, "exists", "%s is there already", dir).WithHint("name a directory that is not there: what was written for one signed head is not mixed with another")
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func proveEvent(c *cli.Context, s *streams) error {
 		return err
 	}
 	if c.IsSet("c2sp") && (c.IsSet("o") || c.IsSet("with")) {
-		return &usageError{"--c2sp writes one event for outside tools, --o and --with are of the file that trustnode verify reads", help(c)}
+		return &usageError{"--c2sp writes one event for outside tools, -o and --with are of the file that trustnode verify reads", help(c)}
 	}
 	return with(c, func(ctx context.Context, k *caller) error {
 		path := "/api/v1/events/" + url.PathEscape(a[0])

@@ -67,6 +67,7 @@ type Sighting struct {
 type EventDetail struct {
 	Event
 	Body      json.RawMessage `json:"body,omitempty" doc:"the attached body; absent where none is named, held, or yours to read"`
+	Erased    *uint64         `json:"erased,omitempty" doc:"index, in the same log, of the log.erased that took the body away"`
 	Missing   []Silent        `json:"missing,omitempty" doc:"where cosignatures are missing: who could still give one, for the operator"`
 	Elsewhere []Place         `json:"elsewhere,omitempty" doc:"other places of the same id, which count for nothing"`
 }
@@ -277,6 +278,11 @@ func (g *sight) witnessed(org did.DID, index uint64) Witnessed {
 
 func (s *server) eventDetail(ctx context.Context, text string) (EventDetail, error) {
 	found, err := s.Party.Event(ctx, text)
+	if fault.Of(err) == fault.NotFound && asOperator(ctx) {
+		if id, bad := envelope.ParseID(text); bad == nil {
+			err = s.Party.Absent(ctx, id)
+		}
+	}
 	if err != nil {
 		return EventDetail{}, err
 	}
@@ -288,8 +294,19 @@ func (s *server) eventDetail(ctx context.Context, text string) (EventDetail, err
 	if asOperator(ctx) && out.Witnessed.Have < out.Witnessed.Need {
 		out.Missing = look.missing(f.Org, out.Witnessed)
 	}
-	out.Body, err = s.bodyOf(ctx, f)
-	return out, err
+	if out.Body, err = s.bodyOf(ctx, f); err != nil || out.Body != nil {
+		return out, err
+	}
+	if _, ev, bad := f.Entry.Envelope(); bad == nil && !ev.Body.IsZero() {
+		_, at, erased, err := s.Node.Rec.ErasedBody(ctx, ev.Body)
+		if err != nil {
+			return EventDetail{}, err
+		}
+		if erased {
+			out.Erased = &at
+		}
+	}
+	return out, nil
 }
 
 // missing lists who could still cosign, those first that were silent longest.
