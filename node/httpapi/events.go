@@ -104,7 +104,7 @@ type Origin struct {
 
 // EventFilter selects events, as parameters of a call.
 type EventFilter struct {
-	Org      string `query:"org" maxLength:"2048" doc:"DID whose log, or self"`
+	Org      string `query:"org" maxLength:"2048" doc:"whose log: a DID, the name or domain of an organization held here, or self"`
 	Type     string `query:"type" maxLength:"48" doc:"a type, or a prefix that ends in a dot"`
 	Subject  string `query:"subject" maxLength:"2048"`
 	Actor    string `query:"actor" maxLength:"2048"`
@@ -115,13 +115,14 @@ type EventFilter struct {
 	Standing string `query:"standing" enum:"valid,pending,disputed,contested,void" doc:"default valid"`
 	Any      bool   `query:"any" doc:"also what does not count: of every level and standing not named"`
 	Order    string `query:"order" enum:"log,ingest" doc:"log: by organization and index, as at the first page; ingest: as events came here"`
-	Limit    int    `query:"limit" minimum:"0" maximum:"1000" doc:"most events; default 100"`
+	Limit    int    `query:"limit" minimum:"1" maximum:"1000" doc:"most events; default 100"`
 	Cursor   string `query:"cursor" maxLength:"16384" doc:"cursor or tail of a page before"`
 }
 
 // eventRoutes registers what lists, shows and follows events.
 func (s *server) eventRoutes(api huma.API) {
 	s.route(api, http.MethodGet, "/api/v1/events", "eventList", "Events of all logs held here", http.StatusOK, func(op huma.Operation) {
+		op.RejectUnknownQueryParameters = true // a filter that is misspelt would select all
 		huma.Register(api, op, func(ctx context.Context, in *EventFilter) (*struct{ Body Events }, error) {
 			out, err := s.events(ctx, in)
 			if err != nil {
@@ -144,21 +145,41 @@ func (s *server) eventRoutes(api huma.API) {
 	s.watchRoute(api)
 }
 
-func (in *EventFilter) query(self did.DID) (q attestation.Query, err error) {
+// queryOf reads a filter. Its organization is one whose log is held, or that the charter lists.
+func (s *server) queryOf(ctx context.Context, in *EventFilter) (attestation.Query, error) {
+	q, err := in.query()
+	if err != nil || in.Org == "" {
+		return q, err
+	}
+	if q.Org, err = s.logOf(ctx, in.Org); err != nil {
+		return q, err
+	}
+	known, err := s.origins(ctx, q.Org)
+	if err == nil && len(known) == 0 && q.Org != s.Node.Org {
+		err = noLog(q.Org)
+	}
+	return q, err
+}
+
+// logOf is the organization with that DID, name or domain.
+func (s *server) logOf(ctx context.Context, who string) (did.DID, error) {
+	if who == selfWord {
+		return s.Node.Org, nil
+	}
+	d, err := s.called(ctx, who)
+	if refused := (*fault.Denied)(nil); errors.As(err, &refused) { // what names nobody is no name
+		err = fault.New(fault.Invalid, "org", "org: %s", refused.Detail).WithHint("%s", cmp.Or(refused.Hint, "give a DID, or the name or domain that lists show"))
+	}
+	return d, err
+}
+
+func (in *EventFilter) query() (q attestation.Query, err error) {
 	q = attestation.Query{Type: attestation.Type(in.Type), Subject: in.Subject, Any: in.Any, Limit: in.Limit, Cursor: in.Cursor,
 		Level: levels[in.Level], Standing: standings[in.Standing], Order: orders[in.Order]}
 	for _, f := range []struct {
 		name, text string
 		read       func(string) error
 	}{
-		{"org", in.Org, func(t string) (err error) {
-			if t == selfWord {
-				q.Org = self
-				return nil
-			}
-			q.Org, err = did.Parse(t)
-			return err
-		}},
 		{"actor", in.Actor, func(t string) (err error) { q.Actor, err = did.Parse(t); return err }},
 		{"ref", in.Ref, func(t string) (err error) { q.Ref, err = envelope.ParseID(t); return err }},
 		{"since", in.Since, func(t string) (err error) { q.Since, err = envelope.ParseTime(t); return err }},
@@ -182,7 +203,7 @@ var (
 )
 
 func (s *server) events(ctx context.Context, in *EventFilter) (Events, error) {
-	q, err := in.query(s.Node.Org)
+	q, err := s.queryOf(ctx, in)
 	if err != nil {
 		return Events{}, err
 	}
