@@ -3,6 +3,7 @@ package attestation
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"trustnode/did"
@@ -126,6 +127,12 @@ func RuleOf(t Type) (Rule, bool) {
 		return Rule{}, false
 	}
 	return *r, true
+}
+
+// Covers reports whether t is a type that is known here, or a prefix of one that ends in a dot.
+func Covers(t Type) bool {
+	_, ok := RuleOf(t)
+	return ok || strings.HasSuffix(string(t), ".") && slices.ContainsFunc(rules, func(r Rule) bool { return strings.HasPrefix(string(r.Type), string(t)) })
 }
 
 // IsPrompt reports whether an event of type t is to be offered to peers and

@@ -99,16 +99,24 @@ func unknown(c *cli.Context) error {
 // oneOf refuses a flag whose value is none of those it may have.
 func oneOf(c *cli.Context, flag string, values ...string) error {
 	if v := c.String(flag); !slices.Contains(values, v) {
-		return &usageError{fmt.Sprintf("--%s %.40q is none of %s", flag, v, strings.Join(values, ", ")), help(c)}
+		return &usageError{fmt.Sprintf("%s %.40q is none of %s", dashed(flag), v, strings.Join(values, ", ")), help(c)}
 	}
 	return nil
+}
+
+// dashed is a flag as it is typed.
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
 }
 
 // need checks flags that must be given.
 func need(c *cli.Context, names ...string) error {
 	for _, n := range names {
 		if !c.IsSet(n) || c.String(n) == "" && len(c.StringSlice(n)) == 0 {
-			return &usageError{fmt.Sprintf("--%s is missing", n), help(c)}
+			return &usageError{dashed(n) + " is missing", help(c)}
 		}
 	}
 	return nil

@@ -71,7 +71,7 @@ func backup(c *cli.Context, s *streams, cfg config.Config) (h vault.Head, size i
 	name := c.String("o")
 	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".part-") // mode 0600
 	if err != nil {
-		return h, 0, noFile(err)
+		return h, 0, noFile(named(err, name))
 	}
 	defer func() {
 		if err != nil {

@@ -11,16 +11,16 @@ import (
 )
 
 const eventEraseHelp = `Erases what is private of this organization: the body of the event ID (or the body ID itself), or the
-audit row ID. Its bytes go from the databases and from every backup taken from then on. The event,
+audit row ID; INDEX names an event of the own log. Its bytes go from the databases and from every backup taken from then on. The event,
 its index and every proof stay and verify as before; log.erased says in the log that it was done,
 and members who were shown the body drop it within a day, unless an open case rests on it.
 
 What every member may read, and events of others, are refused. There is no way back.`
 
 func eventErase(s *streams) *cli.Command {
-	return &cli.Command{Name: "erase", Usage: "erase a private body or an audit row; its proof stays", ArgsUsage: "ID", Description: eventEraseHelp,
+	return &cli.Command{Name: "erase", Usage: "erase a private body or an audit row; its proof stays", ArgsUsage: "ID|INDEX", Description: eventEraseHelp,
 		Action: func(c *cli.Context) error {
-			a, err := args(c, "ID")
+			a, err := args(c, "ID|INDEX")
 			if err != nil {
 				return err
 			}

@@ -32,7 +32,7 @@ func TestEventErase(t *testing.T) {
 	if len(list.Events) != 1 {
 		t.Fatalf("%+v", list)
 	}
-	id := list.Events[0].ID
+	id, body := list.Events[0].ID, list.Events[0].Says().Body
 	for _, c := range []struct {
 		name, id  string
 		code      int
@@ -40,19 +40,24 @@ func TestEventErase(t *testing.T) {
 	}{
 		{"a body", id, exitDone, "erased       private body of event 3; its proof stays\n", ""},
 		{"a body that is erased", id, exitDone, "erased       private body of event 3, before this: nothing was done\n", ""},
+		{"a body, by its index", "3", exitDone, "erased       private body of event 3, before this: nothing was done\n", ""},
+		{"an index past the log", "4711", exitFailed, "", "event list --org self"},
 		{"an event without a body", eventID(t, dir, "log.opened"), exitRefused, "", "what can be erased is its private body"},
 		{"what is not here", "zQmeMtCFsvVq1XpqKPybuYgdUUAzfRSJR3qdBSXnbEwu1ge", exitFailed, "", ""},
-		{"what is no id", "zQm", exitFailed, "", ""},
+		{"what is no id", "zQm", exitUsage, "", "event list --ids"},
 	} {
 		a := call("event", "erase", c.id, "--data", dir)
 		if a.code != c.code || a.out != c.out || !strings.Contains(a.err, c.hint) {
 			t.Errorf("%s: %s", c.name, a)
 		}
 	}
-	if a := call("fsck", "--data", dir); a.code != exitDone {
-		t.Error(a)
+	if a := call("event", "show", id, "--data", dir); a.code != exitDone || !strings.Contains(a.out, ", erased, by log.erased at 5\n") {
+		t.Errorf("an event whose body is erased: %s", a)
 	}
-	if a := call("fsck", "--repair", "--data", dir); a.code != exitDone || a.out != "sound        every log gives its signed root\n" {
+	if a := call("event", "prove", "3", "--with", body, "--data", dir); a.code != exitFailed || !strings.Contains(a.err, "is erased, by log.erased at 5 of ") {
+		t.Errorf("an erased body is proven: %s", a)
+	}
+	if a := call("fsck", "--data", dir); a.code != exitDone {
 		t.Error(a)
 	}
 }

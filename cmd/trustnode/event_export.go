@@ -22,7 +22,7 @@ func eventExport(s *streams) *cli.Command {
 		Description: "Writes the C2SP tlog-tiles tree of the newest signed head, and the witness policy, into a new directory, reads it back and checks it.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "tiles", Usage: "make the directory `DIR`"},
-			&cli.StringFlag{Name: "org", Value: "self", Usage: "`DID` whose log, or self"}},
+			&cli.StringFlag{Name: "org", Value: "self", Usage: "`ORG` whose log: its DID, the name it is listed by, or self"}},
 		Action: func(c *cli.Context) error { return exportTiles(c, s) }}
 }
 
@@ -77,7 +77,7 @@ func writeTiles(ctx context.Context, k *caller, org, dir string) (exported, erro
 	if err != nil {
 		return exported{}, err
 	}
-	err = t.fill(ctx, n, k.tiles(org), head.Policy)
+	err = t.fill(ctx, n, k.tiles(head.Org), head.Policy)
 	if err == nil {
 		err = free(dir) // a rename would replace an empty directory
 	}
@@ -111,7 +111,7 @@ func exportHead(ctx context.Context, k *caller, org string) (attlog.Note, httpap
 // free refuses a name that is taken.
 func free(dir string) error {
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return fault.New(fault.Conflict, "exists", "%s is there already", dir).WithHint("an export is of one signed head: name a directory that is not there")
+		return fault.New(fault.Conflict, "exists", "%s is there already", dir).WithHint("name a directory that is not there: what was written for one signed head is not mixed with another")
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func TestExportLeavesOthersFilesAlone(t *testing.T) {
 		{"nowhere", "--tiles " + filepath.Join(to, "no", "where"), exitFailed, "no such file"},
 		{"no directory", "", exitUsage, "--tiles is missing"},
 		{"an argument", "more --tiles " + filepath.Join(to, "x"), exitUsage, "takes no argument"},
-		{"an organization that is no DID", "--org x --tiles " + filepath.Join(to, "x"), exitFailed, "did"},
+		{"an organization that is no DID", "--org x --tiles " + filepath.Join(to, "x"), exitUsage, "no organization held here has that name or domain"},
 		{"a log that is not held", "--org did:web:x.example --tiles " + filepath.Join(to, "x"), exitFailed, "no signed head of did:web:x.example"},
 	} {
 		a := call(append([]string{"event", "export", "--data", dir}, strings.Fields(c.args)...)...)

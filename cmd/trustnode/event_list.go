@@ -24,8 +24,20 @@ func eventList(c *cli.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		return s.result(out, func(w writer) { printEvents(w, out) })
+		if t := attestation.Type(c.String("type")); len(out.Events) == 0 && t != "" && !attestation.Covers(t) {
+			return noType(string(t), c)
+		}
+		return s.result(out, func(w writer) { printEvents(w, out, c.Bool("ids")) })
 	})
+}
+
+// noType refuses a type that is not known and that no event has.
+func noType(t string, c *cli.Context) error {
+	hint := help(c)
+	if prefix := strings.TrimSuffix(t, ".") + "."; attestation.Covers(attestation.Type(prefix)) {
+		hint = "--type " + prefix + " lists all that begin so"
+	}
+	return &usageError{fmt.Sprintf("no type %.48q is known, and no event has it", t), hint}
 }
 
 // events asks for one page, or for that and all that follow.
@@ -46,14 +58,14 @@ func events(ctx context.Context, k *caller, q url.Values, all bool) (out httpapi
 	}
 }
 
-func printEvents(w writer, out httpapi.Events) {
+func printEvents(w writer, out httpapi.Events, ids bool) {
 	names := orgNames{}
 	for _, o := range out.Origins {
 		names.add(o.Org)
 	}
 	var t table
 	for _, e := range out.Events {
-		t.add(eventRow(names, e))
+		t.add(eventRow(names, e, ids))
 	}
 	t.print(w)
 	if len(out.Events) == 0 {
@@ -80,9 +92,22 @@ func printOrigins(w writer, names orgNames, list []httpapi.Origin) {
 		t.add([]string{"held", names.of(o.Org), held, said})
 	}
 	t.print(w)
+	for _, o := range list {
+		if o.ForkedAt != nil {
+			fmt.Fprintf(w, "forked  %s at %d: %s above it contested, --any shows what does not count\n", names.of(o.Org), *o.ForkedAt, are(o.Held-min(o.Held, *o.ForkedAt), "entry"))
+		}
+	}
 	if len(list) > 0 {
 		fmt.Fprintln(w, "absence is claimed only up to held")
 	}
+}
+
+// are counts what has a plural and says that it is.
+func are(n uint64, what string) string {
+	if n == 1 {
+		return count(n, what) + " is"
+	}
+	return count(n, what) + " are"
 }
 
 // ago says how long something is past.
@@ -106,14 +131,18 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d d", d/(24*time.Hour))
 }
 
-// eventRow is an event in the columns of a list.
-func eventRow(names orgNames, e httpapi.Event) []string {
+// eventRow is an event in the columns of a list, behind its id if that is asked for.
+func eventRow(names orgNames, e httpapi.Event, id bool) []string {
 	ev := e.Says()
 	at := ev.At
 	if t, err := time.Parse(time.RFC3339, at); err == nil {
 		at = t.UTC().Format(time.DateTime)
 	}
-	return []string{at, fmt.Sprintf("%s %d", names.of(e.Org), e.Index), ev.Type, strings.Map(shown, oneLine(e.Words)), standingWord(e) + ", " + witnessedWord(e.Witnessed)}
+	row := []string{at, fmt.Sprintf("%s %d", names.of(e.Org), e.Index), ev.Type, strings.Map(shown, oneLine(e.Words)), standingWord(e) + ", " + witnessedWord(e.Witnessed)}
+	if id {
+		row = append([]string{e.ID}, row...)
+	}
+	return row
 }
 
 // standingWord is the level of an event, and its standing where that is not valid.

@@ -18,7 +18,7 @@ func eventProve(s *streams) *cli.Command {
 		Description: "ID is that of an event of any log held here, or of an audit row; INDEX that of an event of the own log.\n" +
 			"A private body is in the file only where --with names it: whoever has the file reads it.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "o", Usage: "write to `FILE`"},
+			&cli.StringFlag{Name: "o", Usage: "write to `FILE`, or - for standard output"},
 			&cli.StringSliceFlag{Name: "with", Usage: "`REF` proven in the same file: an event, a row, or the body of one of these events; may be repeated"},
 			&cli.StringFlag{Name: "c2sp", Usage: "make the directory `DIR` with entry, proof and policy for any C2SP tlog-proof tool"}},
 		Action: func(c *cli.Context) error { return proveEvent(c, s) }}
@@ -30,7 +30,12 @@ func proveEvent(c *cli.Context, s *streams) error {
 		return err
 	}
 	if c.IsSet("c2sp") && (c.IsSet("o") || c.IsSet("with")) {
-		return &usageError{"--c2sp writes one event for outside tools, --o and --with are of the file that trustnode verify reads", help(c)}
+		return &usageError{"--c2sp writes one event for outside tools, -o and --with are of the file that trustnode verify reads", help(c)}
+	}
+	if !c.IsSet("c2sp") {
+		if err := s.toFile(c); err != nil {
+			return err
+		}
 	}
 	return with(c, func(ctx context.Context, k *caller) error {
 		path := "/api/v1/events/" + url.PathEscape(a[0])

@@ -84,11 +84,12 @@ func TestAnEventIsProvenByAFile(t *testing.T) {
 		code       int
 		err        string
 	}{
-		{"an id that is none", "nonsense", exitFailed, "not valid"},
+		{"an id that is none", "nonsense", exitUsage, "neither an id nor an index"},
 		{"an event that is not here", "zQmYTRT2UXE1RcWseGhfU87x1PYmz5i2kmmqr91waoTT4o6", exitFailed, "no event zQmYTRT2"},
 		{"an index past the log", "4711", exitFailed, "none of index 4711"},
 		{"with what is not here", "0 --with zQmYTRT2UXE1RcWseGhfU87x1PYmz5i2kmmqr91waoTT4o6", exitFailed, "a body is proven with the event that names it"},
 		{"for outside tools and for verify", "0 --c2sp " + to + "/c -o x", exitUsage, "for outside tools"},
+		{"a place that is not there", "0 -o " + to + "/none/x", exitFailed, "write " + to + "/none/x: "},
 		{"no id", "", exitUsage, "ID|INDEX is missing"},
 	} {
 		a := call(append([]string{"event", "prove", "--data", dir}, strings.Fields(c.args)...)...)

@@ -75,6 +75,8 @@ func printEvent(w writer, e httpapi.EventDetail) {
 	switch {
 	case e.Body != nil:
 		line("body", ev.Body+"\n           "+pretty(e.Body))
+	case e.Erased != nil:
+		line("body", fmt.Sprintf("%s, erased, by log.erased at %d", ev.Body, *e.Erased))
 	case ev.Body != "":
 		line("body", ev.Body+", not held here")
 	}

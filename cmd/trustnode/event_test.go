@@ -44,7 +44,7 @@ func TestAListIsGolden(t *testing.T) {
 	var b bytes.Buffer
 	s := &streams{out: &b}
 	out := goldenEvents(t)
-	if err := s.result(out, func(w writer) { printEvents(w, out) }); err != nil || b.String() != goldenList {
+	if err := s.result(out, func(w writer) { printEvents(w, out, false) }); err != nil || b.String() != goldenList {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), goldenList)
 	}
 	b.Reset()
@@ -62,7 +62,7 @@ func TestAListIsGolden(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", y, x)
 	}
 	b.Reset()
-	printEvents(&b, httpapi.Events{})
+	printEvents(&b, httpapi.Events{}, false)
 	if b.String() != "no events\n" {
 		t.Errorf("nothing is shown as %q", b.String())
 	}
@@ -137,20 +137,28 @@ func TestEventVerbsRefuse(t *testing.T) {
 		code       int
 		err        string
 	}{
-		{"a cursor of another filter", "list --type agent. --cursor " + l.Cursor, exitFailed, "hint: start again without --cursor"},
-		{"a cursor of another order", "list --order ingest --cursor " + l.Cursor, exitFailed, "hint: start again without --cursor"},
+		{"a cursor of another filter", "list --type agent. --cursor " + l.Cursor, exitUsage, "hint: start again without --cursor"},
+		{"a cursor of another order", "list --order ingest --cursor " + l.Cursor, exitUsage, "hint: start again without --cursor"},
 		{"a cursor of a node that holds more", "list --order ingest --data " + fewer + " --cursor " + tail.Tail, exitRefused, "hint: start again without --cursor: events"},
 		{"a level that is none", "list --level high", exitUsage, "none of logged, authored"},
 		{"a standing that is none", "list --standing good", exitUsage, "none of valid"},
 		{"an order that is none", "list --order time", exitUsage, "none of log, ingest"},
-		{"a time that is none", "list --since today", exitFailed, "since"},
-		{"a ref that is none", "list --ref x", exitFailed, "ref"},
+		{"a time that is none", "list --since today", exitUsage, "hint: in UTC, to the second: --since"},
+		{"a ref that is none", "list --ref x", exitUsage, "ref"},
 		{"too many at once", "list --limit 1001", exitUsage, "1..1000"},
 		{"an event that is not held", "show zQmYTRT2UXE1RcWseGhfU87x1PYmz5i2kmmqr91waoTT4o6", exitFailed, "hint: trustnode event list"},
 		{"an index past the log", "show 4711", exitFailed, "none of index 4711"},
-		{"the word of a route", "show watch", exitFailed, "hint: name an event by its id"},
+		{"the word of a route", "show watch", exitUsage, "hint: name an event by its id"},
 		{"no event", "show", exitUsage, "ID|INDEX is missing"},
 		{"a watch where no node runs", "watch", exitFailed, "hint: trustnode run --data " + dir},
+		{"a watch since no time", "watch --since bogus", exitUsage, "hint: in UTC"},
+		{"a period that ends first", "list --since 2026-12-02T00:00:00Z --until 2026-12-01T00:00:00Z", exitUsage, "--since is not before --until"},
+		{"a type without its dot", "list --type loan", exitUsage, "hint: --type loan. lists all that begin so"},
+		{"the same of a watch", "watch --type loan", exitUsage, "hint: --type loan. lists all that begin so"},
+		{"a type that nobody has", "list --type loan.isued", exitUsage, "no type \"loan.isued\" is known"},
+		{"an organization that is none", "list --org x", exitUsage, "no organization held here has that name or domain"},
+		{"a DID that is none", "list --org did:x", exitUsage, "org"},
+		{"an organization that is not held", "list --org did:web:nobody.example", exitFailed, "no log of did:web:nobody.example is held here"},
 		{"no directory", "list --data " + other, exitFailed, "holds no node"},
 	} {
 		args := strings.Fields(c.args)
@@ -164,6 +172,11 @@ func TestEventVerbsRefuse(t *testing.T) {
 	}
 	if _, err := os.Stat(other); err == nil {
 		t.Error("a list makes a directory")
+	}
+	for _, name := range []string{"self", "solo.example", "Solo"} {
+		if a := call("event", "list", "--org", name, "--type", "log.", "--ids", "--data", dir); a.code != exitDone || !strings.HasPrefix(a.out, "zQm") || !strings.Contains(a.out, "solo.example 0  log.opened") {
+			t.Errorf("the log of %s: %s", name, a)
+		}
 	}
 	if a := call("event", "show", "0", "--data", dir); a.code != exitDone || !strings.Contains(a.out, "log.opened") {
 		t.Errorf("by its index: %s", a)

@@ -34,7 +34,7 @@ func eventWatch(c *cli.Context, s *streams) error {
 	if h, held := daemon.Held(cfg.Dir); !held || h.HTTP == "" {
 		return fault.New(fault.Unavailable, "watch", "no node runs on %s, so nothing comes", cfg.Dir).WithHint("trustnode run --data %s", cfg.Dir)
 	}
-	v := &view{s: s, names: orgNames{}, cursor: c.String("cursor")}
+	v := &view{s: s, names: orgNames{}, cursor: c.String("cursor"), ids: c.Bool("ids")}
 	for told := (wait{}); ; {
 		v.heard = false
 		err := v.follow(c.Context, cfg, q)
@@ -88,6 +88,7 @@ type view struct {
 	names  orgNames
 	t      table
 	cursor string
+	ids    bool // lines begin with the id
 	heard  bool // something came over the last stream
 }
 
@@ -131,7 +132,7 @@ func (v *view) show(cursor string, e httpapi.Event) error {
 		enc.SetEscapeHTML(false)
 		err = enc.Encode(watched{cursor, e})
 	} else {
-		row := eventRow(v.names, e)
+		row := eventRow(v.names, e, v.ids)
 		v.t.widen(row)
 		_, err = fmt.Fprintln(printable{v.s.out}, v.t.line(row))
 	}

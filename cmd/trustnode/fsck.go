@@ -30,12 +30,15 @@ func fsckCommand(s *streams) *cli.Command {
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "rebuild", Usage: "make the derived indexes anew from the entries"},
 			&cli.BoolFlag{Name: "repair", Usage: "have the running node fetch damaged entries from peers"}},
 		Action: func(c *cli.Context) error {
-			if c.Bool("repair") {
-				return fsckRepair(c, s)
+			if c.Bool("repair") && c.Bool("rebuild") {
+				return &usageError{"--repair asks the running node, --rebuild needs that none runs", help(c)}
 			}
 			cfg, err := configOf(c)
 			if err != nil {
 				return err
+			}
+			if c.Bool("repair") {
+				return fsckRepair(c, s, cfg)
 			}
 			tell, done := s.told("entries")
 			r, err := daemon.Fsck(c.Context, cfg, daemon.FsckOptions{Rebuild: c.Bool("rebuild"), Progress: tell, Log: quiet()})
@@ -56,6 +59,11 @@ func printFsck(w writer, r daemon.FsckReport) {
 			x.At, x.Index = true, *f.Index
 		}
 		fmt.Fprintln(w, x)
+	}
+	if p := r.Pins; p != nil && p.Recovering {
+		fmt.Fprintf(w, "pins name the own log up to %d, a head of %d is signed: recovering, peers have not confirmed yet that there is none above\n", p.Log, p.Signed)
+	} else if p != nil {
+		fmt.Fprintf(w, "pins name the own log up to %d\n", p.Log)
 	}
 	fmt.Fprintf(w, "%s, %s, %s verified, %s, %s, %s, %s: %s\n", count(r.Logs, "log"), count(r.Entries, "entry"), count(r.Signatures, "signature"),
 		count(r.Rows, "row"), count(r.Bodies+r.Objects, "object"), count(uint64(r.Charters), "charter"), (time.Duration(r.TookMS) * time.Millisecond).String(), sound(r.OK))

@@ -59,6 +59,9 @@ func printLoan(w writer, l httpapi.Loan) {
 	if l.ID != "" {
 		fmt.Fprintf(w, "loan      %s  %s\n", l.ID, l.State)
 	}
+	if l.Rests != "" {
+		fmt.Fprintf(w, "rests     %s; no read is answered until that is decided\n", l.Rests)
+	}
 	fmt.Fprintf(w, "lender    %s\nborrower  %s\nscope     %s\npurpose   %s\nends      %s, or after %d reads (%d left)\n", l.Lender, l.Borrower, l.Scope, l.Purpose, l.ExpiresAt, l.MaxReads, l.Left)
 	if l.Matches > 0 {
 		fmt.Fprintf(w, "matches   %s when it was issued\n", count(l.Matches, "entry"))
@@ -168,12 +171,17 @@ func printAudit(w writer, a httpapi.LoanAudit) {
 			fmt.Fprintf(w, "    hash %s\n", r.Hash)
 		}
 	}
+	printGone(w, a.Gone)
+	names := orgNames{}
+	for _, e := range a.Events {
+		names.add(e.Org)
+	}
 	for _, e := range a.Events {
 		seen := ""
 		if e.Witnessed != nil {
 			seen = ", " + witnessedWord(*e.Witnessed)
 		}
-		fmt.Fprintf(w, "%s  event    %-20s log %d%s\n", e.At, e.Type, e.Index, seen)
+		fmt.Fprintf(w, "%s  event    %-20s log %d of %s%s\n", e.At, e.Type, e.Index, names.of(e.Org), seen)
 	}
 	did, whole := "granted", "seq has no gap"
 	if !a.GapFree {
@@ -182,10 +190,31 @@ func printAudit(w writer, a httpapi.LoanAudit) {
 	if a.Side == "borrower" {
 		did = "received"
 		if !a.GapFree {
-			whole = "others did not arrive here"
+			whole = "others did not arrive here, or their rows are erased or past their age"
 		}
 	}
 	fmt.Fprintf(w, "%s %s, %s\n", count(a.Granted, "answer"), did, whole)
+}
+
+// printGone tells of the reads whose rows are no more, those past their age in runs.
+func printGone(w writer, gone []httpapi.GoneRead) {
+	for i := 0; i < len(gone); i++ {
+		g := gone[i]
+		if g.Erased != nil {
+			fmt.Fprintf(w, "read %d: its row is erased, log.erased at %d\n", g.Seq, *g.Erased)
+			continue
+		}
+		last := i
+		for last+1 < len(gone) && gone[last+1].Erased == nil && gone[last+1].Seq == gone[last].Seq+1 {
+			last++
+		}
+		if last == i {
+			fmt.Fprintf(w, "read %d: its row is past its age\n", g.Seq)
+		} else {
+			fmt.Fprintf(w, "reads %d to %d: their rows are past their age\n", g.Seq, gone[last].Seq)
+		}
+		i = last
+	}
 }
 
 func loanShow(c *cli.Context, s *streams) error {
@@ -210,6 +239,9 @@ func loanList(c *cli.Context, s *streams) error {
 		}
 		return s.result(l, func(w writer) {
 			for _, x := range l.Loans {
+				if x.Rests != "" {
+					x.State = "rests"
+				}
 				fmt.Fprintf(w, "%s  %-9s %-9s %d of %d reads  %s  %s\n", x.ID, x.Role, x.State, x.Reads, x.MaxReads, x.Scope, oneLine(x.Purpose))
 			}
 			if len(l.Loans) == 0 {

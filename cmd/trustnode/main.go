@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"trustnode/node/fault"
 	"trustnode/node/guard"
 )
 
@@ -52,6 +53,12 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 type usageError struct{ what, hint string }
 
 func (e *usageError) Error() string { return e.what }
+
+// argumentError is a mistake in the command line that the node found: exit 2, with its refusal.
+type argumentError struct{ denied *fault.Denied }
+
+func (e *argumentError) Error() string { return e.denied.Error() }
+func (e *argumentError) Unwrap() error { return e.denied }
 
 // failedError carries an exit code of its own for results that are no refusal.
 type failedError struct {

@@ -166,9 +166,17 @@ func printStatus(w writer, st httpapi.Status) {
 			heard = "beacon " + p.Heard
 		}
 		fmt.Fprintf(w, "peer        %-20s %-11s log %d  %s\n", p.Name, link, p.Held, heard)
+		if p.ForkedAt != nil {
+			fmt.Fprintf(w, "            %s\n", forkedWord(*p.ForkedAt))
+		}
 	}
 	fmt.Fprintf(w, "http        %s\n", st.HTTP)
 	for _, a := range st.P2P {
 		fmt.Fprintf(w, "p2p         %s\n", a)
 	}
+}
+
+// forkedWord says of a peer that its log has forked.
+func forkedWord(at uint64) string {
+	return fmt.Sprintf("its log has forked at %d: nothing is lent to it or by it until a charter names the branch that stands", at)
 }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
 
 	"trustnode/node/fault"
 )
@@ -41,7 +43,11 @@ func (s *streams) report(err error) int {
 	if s.json {
 		s.problem(denied)
 	}
+	var argument *argumentError
 	switch {
+	case errors.As(err, &argument):
+		s.say(denied.Error(), denied.Hint)
+		return exitUsage
 	case denied.Code == fault.NeedsApproval && denied.Reason == "witnesses": // nobody's approval is asked for here
 		s.say(denied.Detail, denied.Hint)
 	case denied.Code != fault.Internal:
@@ -98,6 +104,15 @@ func (s *streams) write(c *cli.Context, b []byte) error {
 	return writeFile(name, b)
 }
 
+// toFile refuses to pour a file that write leaves onto a terminal, unless -o - asks for that.
+func (s *streams) toFile(c *cli.Context) error {
+	f, ok := s.out.(*os.File)
+	if c.String("o") != "" || !ok || !term.IsTerminal(int(f.Fd())) {
+		return nil
+	}
+	return &usageError{"this writes a file, and standard output is a terminal", "-o FILE writes it there, -o - prints it all the same"}
+}
+
 // beside is where a command speaks to people beside what write leaves: standard output, unless that is taken.
 func (s *streams) beside(c *cli.Context) writer {
 	if name := c.String("o"); s.json || name == "" || name == "-" {
@@ -125,7 +140,20 @@ func noFile(err error) error { return fault.Wrap(fault.NotFound, "file", err) }
 func writeFile(name string, b []byte) error {
 	tmp := name + ".tmp"
 	if err := os.WriteFile(tmp, b, 0o644); err != nil {
-		return err
+		return noFile(named(err, name))
 	}
-	return os.Rename(tmp, name)
+	return named(os.Rename(tmp, name), name)
+}
+
+// named has an error of a file speak of the name that was given, not of one made from it.
+func named(err error, name string) error {
+	var p *fs.PathError
+	var l *os.LinkError
+	switch {
+	case errors.As(err, &p):
+		return &fs.PathError{Op: "write", Path: name, Err: p.Err}
+	case errors.As(err, &l):
+		return &fs.PathError{Op: "write", Path: name, Err: l.Err}
+	}
+	return err
 }

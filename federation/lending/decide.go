@@ -267,8 +267,10 @@ func (d *decision) permission(replayed bool) (*Denial, *Receipt) {
 		return deny(CodeRefused, ReasonBorrower, ask, "agent %s may not borrow now", d.p.Borrower), nil
 	case !d.st.Member:
 		return deny(CodeRefused, ReasonNotMember, ask, "the borrower's organization is no active member"), nil
-	case d.st.Forked:
-		return deny(CodeForked, ReasonDIDLog, ask, "the DID log of the borrower's organization has two branches"), nil
+	case d.st.Forked == ReasonLog:
+		return deny(CodeForked, ReasonLog, "the loan goes on once a charter names the branch that stands", "%s signed two heads of its log that exclude each other", d.st.Forker), nil
+	case d.st.Forked != "":
+		return deny(CodeForked, d.st.Forked, "the loan goes on once it is decided which branch stands", "the DID log of %s has two branches", d.st.Forker), nil
 	case !d.p.Terms.IsZero():
 		return deny(CodeRefused, ReasonTerms, "ask the lender for a loan without prices", "the prices of this permission are not known here"), nil
 	}

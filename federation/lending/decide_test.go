@@ -72,7 +72,8 @@ var denials = []struct {
 	{"a lender whose agent object ended", func(_ testing.TB, c *call) { c.st.LenderLive = false }, CodeRefused, ReasonLender, ""},
 	{"a borrower whose agent object ended", func(_ testing.TB, c *call) { c.st.BorrowerLive = false }, CodeRefused, ReasonBorrower, ""},
 	{"a borrower outside the federation", func(_ testing.TB, c *call) { c.st.Member = false }, CodeRefused, ReasonNotMember, ""},
-	{"a borrower whose organization's DID log has forked", func(_ testing.TB, c *call) { c.st.Forked = true }, CodeForked, ReasonDIDLog, ""},
+	{"a borrower whose organization's DID log has forked", func(_ testing.TB, c *call) { c.st.Forked = ReasonDIDLog }, CodeForked, ReasonDIDLog, ""},
+	{"a borrower whose organization's log has forked", func(_ testing.TB, c *call) { c.st.Forked = ReasonLog }, CodeForked, ReasonLog, ""},
 	{"prices that are not known", func(_ testing.TB, c *call) { c.p.Terms = mustID(goldenRow) }, CodeRefused, ReasonTerms, ""},
 	{"a nonce used by other bytes", func(_ testing.TB, c *call) {
 		c.st.Nonce = &NonceRecord{Request: mustID(goldenRow), Until: envelope.TimeOf(c.at).Add(time.Second)}

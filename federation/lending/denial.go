@@ -38,7 +38,8 @@ const (
 	ReasonNotYet         = "not_yet"         // before not_before
 	ReasonLapsed         = "lapsed"          // the pact has ended
 	ReasonNotMember      = "not_member"      // the borrower's organization is no active member
-	ReasonDIDLog         = "did_log"         // the borrower's organization is frozen by a fork of its DID log
+	ReasonDIDLog         = "did_log"         // an organization of the loan is frozen by a fork of its DID log
+	ReasonLog            = "log"             // an organization of the loan signed two heads of its log that exclude each other
 	ReasonBorrower       = "borrower_ended"  // the borrower's agent object is not live, or lacks the capability
 	ReasonLender         = "lender_ended"    // the lender's agent object is not live, or lacks the capability
 	ReasonClock          = "clock_untrusted" // the lender's node does not trust its clock

@@ -88,9 +88,11 @@ type State struct {
 	// Member says that borrower and lender are of one organization, or the
 	// borrower's is an active member of the federation.
 	Member bool
-	// Forked says that a fork of the borrower's organization's DID log is held and not
-	// decided: whoever asks may be who took its key.
-	Forked bool
+	// Forked is ReasonDIDLog or ReasonLog where a fork of a log of Forker, the lender's or
+	// the borrower's organization, is held and not decided; else empty. Whoever asks may be
+	// who took its key, or a second copy of its node; 02 treats it as suspended.
+	Forked string
+	Forker did.DID
 	// MayLend says that the node's state allows live reads of this loan; NodeState
 	// is its word, such as "stale".
 	MayLend   bool

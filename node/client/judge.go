@@ -110,7 +110,7 @@ func (r *reading) problem(ctx context.Context, body []byte) error {
 		return errNoReply // a receipt that says valid denies nothing
 	}
 	switch d.Code {
-	case fault.Invalid, fault.NotCanonical, fault.Unauthenticated, fault.ClockSkew, fault.Refused, fault.NotFound, fault.Replay, fault.TooLarge, fault.RateLimited:
+	case fault.Invalid, fault.NotCanonical, fault.Unauthenticated, fault.ClockSkew, fault.Refused, fault.Forked, fault.NotFound, fault.Replay, fault.TooLarge, fault.RateLimited:
 		d.Perm = r.perm.ID()
 		return d
 	}

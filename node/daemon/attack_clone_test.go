@@ -140,14 +140,21 @@ func TestAForkedLogIsProven(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSiege(t)
 			s.remember(lent)
+			loan := s.lend(3)
+			if _, err := s.read(loan.ID); err != nil {
+				t.Fatal(err)
+			}
 			s.vendor.stop()
 			clone := copyOf(t, s.vendor, "clone")
+			made := map[string]string{} // agents by name
 			goOn := func(h *fort, with *fort, names ...string) {
 				t.Helper()
 				h.start()
 				h.waitFresh()
 				for _, n := range names {
-					h.must(http.MethodPost, "/api/v1/agents", httpapi.AgentAdd{Name: n, Can: []string{"borrow"}}, nil)
+					var a httpapi.Agent
+					h.must(http.MethodPost, "/api/v1/agents", httpapi.AgentAdd{Name: n, Can: []string{"borrow"}}, &a)
+					made[n] = a.DID
 				}
 				head, err := h.node.self.Rec.Head(t.Context(), h.cfg.Org)
 				if err != nil {
@@ -185,13 +192,18 @@ func TestAForkedLogIsProven(t *testing.T) {
 					return at == common && above
 				})
 			}
-			refused := func() {
+			forkedLog := func(what string, err error) {
 				t.Helper()
-				err := s.acme.call(http.MethodPost, "/api/v1/permissions", httpapi.LoanIssue{Lender: "research", Borrower: s.quant.DID, Scope: "tag:client:acme",
-					Purpose: "a loan to who forked", Expires: "24h", MaxReads: 3}, nil)
 				var d *fault.Denied
 				if !errors.As(err, &d) || d.Code != fault.Forked || d.Reason != "log" || d.Hint == "" {
-					t.Errorf("a new loan: %v", err)
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			refused := func() {
+				t.Helper()
+				for what, borrower := range map[string]string{"a new loan": s.quant.DID, "a loan to an agent made after the parting": made["one"]} {
+					forkedLog(what, s.acme.call(http.MethodPost, "/api/v1/permissions", httpapi.LoanIssue{Lender: "research", Borrower: borrower, Scope: "tag:client:acme",
+						Purpose: "a loan to who forked", Expires: "24h", MaxReads: 3}, nil))
 				}
 			}
 			refused()
@@ -199,12 +211,55 @@ func TestAForkedLogIsProven(t *testing.T) {
 			s.acme.start()
 			s.acme.waitFresh()
 			refused()
+			toldOfFork(t, s.acme, s.vendor, common, "the log of "+s.vendor.cfg.Name+" has forked")
 			s.vendor.start()
 			eventually(t, "vendor to know of itself", func() bool {
 				var st httpapi.Status
 				s.vendor.must(http.MethodGet, "/api/v1/status", nil, &st)
 				return slices.ContainsFunc(st.Reasons, func(r string) bool { return strings.Contains(r, "two heads of our log are signed") })
 			})
+			warnedOf(t, s.vendor, "and it has forked at")
+			_, err := s.read(loan.ID)
+			forkedLog("a read of a loan from before", err)
+			for _, h := range []*fort{s.acme, s.vendor} {
+				var l httpapi.Loan
+				h.must(http.MethodGet, "/api/v1/permissions/"+loan.ID, nil, &l)
+				if l.State != "valid" || !strings.Contains(l.Rests, "two heads of its log") {
+					t.Errorf("the loan at %s: %+v", h.cfg.Name, l)
+				}
+			}
 		})
+	}
+}
+
+// toldOfFork: status, the list of events and the doctor of a node say where a member's log forked.
+func toldOfFork(t *testing.T, at, of *fort, common uint64, warning string) {
+	t.Helper()
+	var st httpapi.Status
+	at.must(http.MethodGet, "/api/v1/status", nil, &st)
+	if !slices.ContainsFunc(st.Peers, func(p httpapi.Peer) bool {
+		return p.Org == of.cfg.Org.String() && p.ForkedAt != nil && *p.ForkedAt == common
+	}) {
+		t.Errorf("status of %s: %+v", at.cfg.Name, st.Peers)
+	}
+	var list httpapi.Events
+	at.must(http.MethodGet, "/api/v1/events", nil, &list)
+	for _, o := range list.Origins {
+		if forked := o.Org == of.cfg.Org.String(); forked != (o.ForkedAt != nil) || forked && *o.ForkedAt != common {
+			t.Errorf("origins at %s: %+v", at.cfg.Name, list.Origins)
+		}
+	}
+	warnedOf(t, at, warning)
+}
+
+// warnedOf: the doctor of a node warns of something, with what to do.
+func warnedOf(t *testing.T, at *fort, warning string) {
+	t.Helper()
+	var d httpapi.Doctor
+	at.must(http.MethodGet, "/api/v1/doctor", nil, &d)
+	if !slices.ContainsFunc(d.Checks, func(c httpapi.Check) bool {
+		return c.Level == httpapi.LevelWarn && c.Hint != "" && strings.Contains(c.What, warning)
+	}) {
+		t.Errorf("%s does not warn %q: %+v", at.cfg.Name, warning, d.Checks)
 	}
 }

@@ -169,6 +169,11 @@ func (n *Node) checkPartners(ctx context.Context) []httpapi.Check {
 		if r.DID == n.cfg.Org {
 			continue
 		}
+		if at, forked, err := n.self.Rec.PartedAt(ctx, r.DID); err != nil {
+			out = append(out, fail("trustnode fsck on the stopped node says more", "whether the log of %s has forked cannot be read: %v", r.Name, err))
+		} else if forked {
+			out = append(out, warn(logForkHint(r.DID.String()), "the log of %s has forked at %d: it signed two heads that exclude each other; nothing is lent to it or by it", r.Name, at))
+		}
 		v, err := n.self.Ring.Head(ctx, r.DID)
 		switch {
 		case err != nil:
@@ -184,9 +189,20 @@ func (n *Node) checkPartners(ctx context.Context) []httpapi.Check {
 	return append([]httpapi.Check{ok("partners: %d of %d identities are held and verify without a network", held, len(c.Head().ActiveMembers())-1)}, out...)
 }
 
-func (n *Node) checkLog(context.Context) []httpapi.Check {
+// logForkHint says what to do about a log that has forked.
+func logForkHint(org string) string {
+	return "trustnode event list --org " + org + " --any shows what is contested; only a charter that names the branch that stands ends it"
+}
+
+func (n *Node) checkLog(ctx context.Context) []httpapi.Check {
 	state, why := n.self.Rec.State()
-	if state == recorder.Open {
+	at, forked, err := n.self.Rec.PartedAt(ctx, n.cfg.Org)
+	switch {
+	case err != nil:
+		return []httpapi.Check{fail("trustnode fsck on the stopped node says more", "whether the own log has forked cannot be read: %v", err)}
+	case forked:
+		return []httpapi.Check{warn(logForkHint("self"), "log: %d entries, %s, and it has forked at %d: two heads of it are signed that exclude each other, so partners lend nothing to us or from us", n.logSize(n.cfg.Org), state, at)}
+	case state == recorder.Open:
 		return []httpapi.Check{ok("log: %d entries, open", n.logSize(n.cfg.Org))}
 	}
 	return []httpapi.Check{warn("peers bring what is missing; if none will come: trustnode run --accept-unconfirmed", "the own log is %s: %s", state, why)}

@@ -3,7 +3,9 @@ package daemon
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -31,6 +33,13 @@ type FsckFault struct {
 	What  string  `json:"what"`
 }
 
+// FsckPins is what pins name of the own log.
+type FsckPins struct {
+	Log        uint64 `json:"log"`        // its size
+	Signed     uint64 `json:"signed"`     // size of the newest head that is held
+	Recovering bool   `json:"recovering"` // peers have not confirmed yet that they know of none above
+}
+
 // FsckReport is what an inspection of a data directory found.
 type FsckReport struct {
 	OK         bool        `json:"ok"`
@@ -45,6 +54,7 @@ type FsckReport struct {
 	Waiting    uint64      `json:"waiting"` // in the outbox
 	Charters   int         `json:"charters"`
 	Rebuilt    bool        `json:"rebuilt"`
+	Pins       *FsckPins   `json:"pins,omitempty"` // absent where they could not be held against the logs
 	TookMS     int64       `json:"took_ms"`
 	Faults     []FsckFault `json:"faults"`
 }
@@ -121,6 +131,14 @@ func (f *fsck) all(ctx context.Context) error {
 
 // open opens pins and databases. What does not open is a fault, and the rest is looked at.
 func (f *fsck) open() error {
+	for _, name := range []string{pinsFile, stateDir, auditDir} { // opening makes what is not there
+		if _, err := os.Lstat(filepath.Join(f.cfg.Dir, name)); errors.Is(err, fs.ErrNotExist) {
+			f.found(store.Fault{Log: name, What: "missing"})
+		}
+	}
+	if len(f.r.Faults) > 0 {
+		return nil
+	}
 	p, err := pins.Open(filepath.Join(f.cfg.Dir, pinsFile), time.Now)
 	if err != nil {
 		f.bad("pins", err)
@@ -172,6 +190,7 @@ func (f *fsck) together(ctx context.Context) error {
 	cfg := recorder.Config{Org: f.cfg.Org, State: f.state, Audit: f.audit, Events: events, Pins: f.pins, Ring: recorder.RingOf(ring)}
 	n, err := recorder.Inspect(ctx, cfg, f.found)
 	f.r.Waiting, f.r.Signatures = n.Outbox, n.Signatures
+	f.r.Pins = &FsckPins{Log: n.Pinned, Signed: n.Signed, Recovering: n.Recovering}
 	if f.r.Objects += n.Objects; err != nil {
 		return err
 	}

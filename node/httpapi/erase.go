@@ -2,11 +2,13 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"trustnode/node/party"
+	"trustnode/attestation"
+	"trustnode/node/fault"
 )
 
 // EventErased is what became of an erasure.
@@ -21,13 +23,16 @@ type EventErased struct {
 func (s *server) eraseRoute(api huma.API) {
 	s.route(api, http.MethodPost, "/api/v1/events/{id}/erase", "eventErase", "Erase a private body, or an own audit row; events and proofs stay", http.StatusOK, func(op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *struct {
-			ID string `path:"id" maxLength:"100" doc:"of the event, of its body, or of the row"`
+			ID string `path:"id" maxLength:"100" doc:"of the event, of its body, or of the row; or the index of an event of the own log"`
 		}) (*struct{ Body EventErased }, error) {
-			id, err := party.ParseID(in.ID)
+			id, err := s.Party.Named(ctx, in.ID)
 			if err != nil {
 				return nil, s.refuse(err)
 			}
 			e, waits, err := s.Erase(ctx, id)
+			if errors.Is(err, attestation.ErrNotFound) {
+				err = fault.New(fault.NotFound, "event", "no event, body or row %s is held here", id).WithHint("trustnode event list --ids names each event by its id, loan audit --json each row")
+			}
 			if err != nil {
 				return nil, s.refuse(err)
 			}

@@ -67,6 +67,7 @@ type Sighting struct {
 type EventDetail struct {
 	Event
 	Body      json.RawMessage `json:"body,omitempty" doc:"the attached body; absent where none is named, held, or yours to read"`
+	Erased    *uint64         `json:"erased,omitempty" doc:"index, in the same log, of the log.erased that took the body away"`
 	Missing   []Silent        `json:"missing,omitempty" doc:"where cosignatures are missing: who could still give one, for the operator"`
 	Elsewhere []Place         `json:"elsewhere,omitempty" doc:"other places of the same id, which count for nothing"`
 }
@@ -97,11 +98,13 @@ type Origin struct {
 	Held  uint64 `json:"held"`
 	Known uint64 `json:"known" doc:"highest size for which a signed head was seen"`
 	Org   string `json:"org"`
+	// ForkedAt is absent while it has not forked.
+	ForkedAt *uint64 `json:"forked_at,omitempty" doc:"the log has forked: entries that its branches have in common; those above are contested"`
 }
 
 // EventFilter selects events, as parameters of a call.
 type EventFilter struct {
-	Org      string `query:"org" maxLength:"2048" doc:"DID whose log, or self"`
+	Org      string `query:"org" maxLength:"2048" doc:"whose log: a DID, the name or domain of an organization held here, or self"`
 	Type     string `query:"type" maxLength:"48" doc:"a type, or a prefix that ends in a dot"`
 	Subject  string `query:"subject" maxLength:"2048"`
 	Actor    string `query:"actor" maxLength:"2048"`
@@ -112,13 +115,14 @@ type EventFilter struct {
 	Standing string `query:"standing" enum:"valid,pending,disputed,contested,void" doc:"default valid"`
 	Any      bool   `query:"any" doc:"also what does not count: of every level and standing not named"`
 	Order    string `query:"order" enum:"log,ingest" doc:"log: by organization and index, as at the first page; ingest: as events came here"`
-	Limit    int    `query:"limit" minimum:"0" maximum:"1000" doc:"most events; default 100"`
+	Limit    int    `query:"limit" minimum:"1" maximum:"1000" doc:"most events; default 100"`
 	Cursor   string `query:"cursor" maxLength:"16384" doc:"cursor or tail of a page before"`
 }
 
 // eventRoutes registers what lists, shows and follows events.
 func (s *server) eventRoutes(api huma.API) {
 	s.route(api, http.MethodGet, "/api/v1/events", "eventList", "Events of all logs held here", http.StatusOK, func(op huma.Operation) {
+		op.RejectUnknownQueryParameters = true // a filter that is misspelt would select all
 		huma.Register(api, op, func(ctx context.Context, in *EventFilter) (*struct{ Body Events }, error) {
 			out, err := s.events(ctx, in)
 			if err != nil {
@@ -141,21 +145,41 @@ func (s *server) eventRoutes(api huma.API) {
 	s.watchRoute(api)
 }
 
-func (in *EventFilter) query(self did.DID) (q attestation.Query, err error) {
+// queryOf reads a filter. Its organization is one whose log is held, or that the charter lists.
+func (s *server) queryOf(ctx context.Context, in *EventFilter) (attestation.Query, error) {
+	q, err := in.query()
+	if err != nil || in.Org == "" {
+		return q, err
+	}
+	if q.Org, err = s.logOf(ctx, in.Org); err != nil {
+		return q, err
+	}
+	known, err := s.origins(ctx, q.Org)
+	if err == nil && len(known) == 0 && q.Org != s.Node.Org {
+		err = noLog(q.Org)
+	}
+	return q, err
+}
+
+// logOf is the organization with that DID, name or domain.
+func (s *server) logOf(ctx context.Context, who string) (did.DID, error) {
+	if who == selfWord {
+		return s.Node.Org, nil
+	}
+	d, err := s.called(ctx, who)
+	if refused := (*fault.Denied)(nil); errors.As(err, &refused) { // what names nobody is no name
+		err = fault.New(fault.Invalid, "org", "org: %s", refused.Detail).WithHint("%s", cmp.Or(refused.Hint, "give a DID, or the name or domain that lists show"))
+	}
+	return d, err
+}
+
+func (in *EventFilter) query() (q attestation.Query, err error) {
 	q = attestation.Query{Type: attestation.Type(in.Type), Subject: in.Subject, Any: in.Any, Limit: in.Limit, Cursor: in.Cursor,
 		Level: levels[in.Level], Standing: standings[in.Standing], Order: orders[in.Order]}
 	for _, f := range []struct {
 		name, text string
 		read       func(string) error
 	}{
-		{"org", in.Org, func(t string) (err error) {
-			if t == selfWord {
-				q.Org = self
-				return nil
-			}
-			q.Org, err = did.Parse(t)
-			return err
-		}},
 		{"actor", in.Actor, func(t string) (err error) { q.Actor, err = did.Parse(t); return err }},
 		{"ref", in.Ref, func(t string) (err error) { q.Ref, err = envelope.ParseID(t); return err }},
 		{"since", in.Since, func(t string) (err error) { q.Since, err = envelope.ParseTime(t); return err }},
@@ -179,7 +203,7 @@ var (
 )
 
 func (s *server) events(ctx context.Context, in *EventFilter) (Events, error) {
-	q, err := in.query(s.Node.Org)
+	q, err := s.queryOf(ctx, in)
 	if err != nil {
 		return Events{}, err
 	}
@@ -208,7 +232,7 @@ func (s *server) origins(ctx context.Context, only did.DID) ([]Origin, error) {
 		if !only.IsZero() && d != only {
 			return
 		}
-		o := Origin{Org: d.String(), Held: held, Known: known}
+		o := Origin{Org: d.String(), Held: held, Known: known, ForkedAt: s.forkedAt(ctx, d)}
 		if age, ok := s.Member.Stated(d); ok {
 			o.AgeS = seconds(age)
 		}
@@ -275,6 +299,11 @@ func (g *sight) witnessed(org did.DID, index uint64) Witnessed {
 
 func (s *server) eventDetail(ctx context.Context, text string) (EventDetail, error) {
 	found, err := s.Party.Event(ctx, text)
+	if fault.Of(err) == fault.NotFound && asOperator(ctx) {
+		if id, bad := envelope.ParseID(text); bad == nil {
+			err = s.Party.Absent(ctx, id)
+		}
+	}
 	if err != nil {
 		return EventDetail{}, err
 	}
@@ -286,8 +315,19 @@ func (s *server) eventDetail(ctx context.Context, text string) (EventDetail, err
 	if asOperator(ctx) && out.Witnessed.Have < out.Witnessed.Need {
 		out.Missing = look.missing(f.Org, out.Witnessed)
 	}
-	out.Body, err = s.bodyOf(ctx, f)
-	return out, err
+	if out.Body, err = s.bodyOf(ctx, f); err != nil || out.Body != nil {
+		return out, err
+	}
+	if _, ev, bad := f.Entry.Envelope(); bad == nil && !ev.Body.IsZero() {
+		_, at, erased, err := s.Node.Rec.ErasedBody(ctx, ev.Body)
+		if err != nil {
+			return EventDetail{}, err
+		}
+		if erased {
+			out.Erased = &at
+		}
+	}
+	return out, nil
 }
 
 // missing lists who could still cosign, those first that were silent longest.

@@ -86,7 +86,7 @@ func TestEventsAreSelected(t *testing.T) {
 	n := len(all.Events)
 	for q, want := range map[string]int{
 		"limit=1": n, "limit=1&order=ingest": n, "type=agent.": 2, "type=agent.&limit=1": 2, "subject=" + says.Subject: 1, "ref=" + says.Refs[0]: 1,
-		"org=self": n, "org=did:web:x.example": 0, "until=2020-01-01T00:00:00Z": 0, "since=2020-01-01T00:00:00Z&until=2099-01-01T00:00:00Z&order=ingest": n,
+		"org=self": n, "until=2020-01-01T00:00:00Z": 0, "since=2020-01-01T00:00:00Z&until=2099-01-01T00:00:00Z&order=ingest": n,
 		"level=logged": n, "standing=void": 0, "standing=pending&any=true": 0, "actor=" + url.QueryEscape(says.Subject): 0,
 	} {
 		if got := count(q); got != want {
@@ -108,6 +108,9 @@ func TestEventsAreSelected(t *testing.T) {
 		"level=none":                                                  {"invalid", "form"},
 		"standing=x":                                                  {"invalid", "form"},
 		"order=x":                                                     {"invalid", "form"},
+		"org=did:web:x.example":                                       {"not_found", "log"},
+		"limit=0":                                                     {"invalid", "form"},
+		"stending=void":                                               {"invalid", "form"},
 		"limit=1001":                                                  {"invalid", "form"},
 		"order=ingest&type=" + strings.Repeat("x", 49):                  {"invalid", "form"},
 		"order=ingest&cursor=" + url.QueryEscape(ahead(t, one.Cursor)):  {"stale", "cursor_ahead"},

@@ -41,6 +41,7 @@ const watchID = "eventWatch"
 // watchRoute streams events as they come, as server-sent events whose id is a cursor.
 func (s *server) watchRoute(api huma.API) {
 	s.route(api, http.MethodGet, "/api/v1/events/watch", watchID, "Events as they come: server-sent events, id is the cursor to go on from", http.StatusOK, func(op huma.Operation) {
+		op.RejectUnknownQueryParameters = true
 		op.Responses = map[string]*huma.Response{"200": {Description: "one event of the stream for each event, as eventList gives it", Content: map[string]*huma.MediaType{"text/event-stream": {}}}}
 		huma.Register(api, op, func(ctx context.Context, in *struct {
 			EventFilter
@@ -68,7 +69,7 @@ type watch struct {
 // watch begins a stream where the last one ended, or with what comes from now on. With since
 // and no cursor it begins with what is held.
 func (s *server) watch(ctx context.Context, in *EventFilter, last string) (*watch, error) {
-	q, err := in.query(s.Node.Org)
+	q, err := s.queryOf(ctx, in)
 	if err != nil {
 		return nil, err
 	}

@@ -67,9 +67,10 @@ func (s *server) called(ctx context.Context, who string) (did.DID, error) {
 	if err != nil {
 		return did.DID{}, err
 	}
+	place, begin, _ := strings.Cut(strings.TrimSuffix(who, "]"), "[") // as lists tell two of one domain apart
 	var all []did.DID
 	for _, v := range list {
-		if s.nameOf(v.DID) == who || s.isAt(ctx, v.DID, who) {
+		if s.nameOf(v.DID) == who || s.isAt(ctx, v.DID, place) && strings.HasPrefix(v.DID.ID(), begin) {
 			all = append(all, v.DID)
 		}
 	}

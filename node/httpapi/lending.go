@@ -14,12 +14,14 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"trustnode/did"
 	"trustnode/did/strictjson"
 	"trustnode/federation/lending"
 	"trustnode/node/client"
 	"trustnode/node/fault"
 	"trustnode/node/lender"
 	"trustnode/node/memory"
+	"trustnode/node/self"
 )
 
 // borrower serves what a borrower's agent proves by its own signed request.
@@ -255,14 +257,14 @@ func (s *server) listLoans(ctx context.Context) (Loans, error) {
 		return out, err
 	}
 	for _, l := range ls {
-		out.Loans = append(out.Loans, lent(l))
+		out.Loans = append(out.Loans, s.resting(ctx, lent(l), l.BorrowerOrg))
 	}
 	bs, err := s.Client.Loans(ctx)
 	if err != nil {
 		return out, err
 	}
 	for _, b := range bs {
-		out.Loans = append(out.Loans, borrowed(b))
+		out.Loans = append(out.Loans, s.resting(ctx, borrowed(b), s.orgOf(ctx, b.Lender)))
 	}
 	return out, nil
 }
@@ -271,7 +273,7 @@ func (s *server) listLoans(ctx context.Context) (Loans, error) {
 func (s *server) oneLoan(ctx context.Context, id string) (Loan, error) {
 	l, err := s.Lender.Loan(ctx, id)
 	if err == nil {
-		return lent(l), nil
+		return s.resting(ctx, lent(l), l.BorrowerOrg), nil
 	}
 	if fault.Of(err) != fault.NotFound {
 		return Loan{}, err
@@ -280,7 +282,29 @@ func (s *server) oneLoan(ctx context.Context, id string) (Loan, error) {
 	if err != nil {
 		return Loan{}, err
 	}
-	return borrowed(b), nil
+	return s.resting(ctx, borrowed(b), s.orgOf(ctx, b.Lender)), nil
+}
+
+// resting adds to a loan between two organizations that it is not read since one has forked.
+func (s *server) resting(ctx context.Context, l Loan, other did.DID) Loan {
+	if l.State != string(lending.Valid) || other == s.Node.Org {
+		return l
+	}
+	for _, d := range []did.DID{s.Node.Org, other} {
+		if err := s.Node.Contested(ctx, d); err != nil && l.Rests == "" {
+			l.Rests = fault.From(err).Detail
+		}
+	}
+	return l
+}
+
+// orgOf is the organization of an agent, zero where that is not known.
+func (s *server) orgOf(ctx context.Context, agent did.DID) did.DID {
+	row, err := self.Agent(self.ViewGetter(ctx, s.Node.DB), agent)
+	if err != nil {
+		return did.DID{}
+	}
+	return row.Org
 }
 
 func readOf(r client.ReadResult) LoanAnswer {
@@ -296,6 +320,13 @@ func (s *server) auditOf(a lender.Audit) LoanAudit {
 	out := LoanAudit{ID: a.ID.String(), Granted: a.Granted, GapFree: a.GapFree, Side: map[bool]string{false: "lender", true: "borrower"}[a.Borrowed], Rows: []AuditRow{}, Events: []EventRef{}}
 	for _, r := range a.Rows {
 		out.Rows = append(out.Rows, rowOf(r))
+	}
+	for _, g := range a.Gone {
+		gone := GoneRead{Seq: g.Seq, N: g.N}
+		if g.Erased {
+			gone.Erased = &g.At
+		}
+		out.Gone = append(out.Gone, gone)
 	}
 	look := s.sight()
 	for _, e := range a.Events {

@@ -93,7 +93,7 @@ func (s *server) orgNamed(text string) (did.DID, error) {
 }
 
 func (s *server) logHead(ctx context.Context, who string) (LogHead, error) {
-	d, err := s.orgNamed(who)
+	d, err := s.logOf(ctx, who)
 	if err != nil {
 		return LogHead{}, err
 	}
@@ -211,7 +211,7 @@ func (s *server) newest(r *http.Request) ([]byte, error) {
 func (s *server) heldLog(ctx context.Context, d did.DID) (attestation.Log, error) {
 	l, err := s.Events.Log(ctx, d)
 	if errors.Is(err, attestation.ErrNotFound) {
-		return nil, fault.New(fault.NotFound, "log", "no log of %s is held here", d)
+		return nil, noLog(d)
 	}
 	return l, err
 }
@@ -219,6 +219,10 @@ func (s *server) heldLog(ctx context.Context, d did.DID) (attestation.Log, error
 // maxTileAge is for how many seconds a cache may keep a tile. What lies at a path is the same for ever, but for that of a log
 // which was cut back to the branch that a charter names: whoever audits it must be able to see the other one soon.
 const maxTileAge = 300
+
+func noLog(d did.DID) error {
+	return fault.New(fault.NotFound, "log", "no log of %s is held here", d).WithHint("trustnode event list names the logs held here")
+}
 
 // tile serves one tile or entry bundle of a log. A tile that is not full has its width in its name.
 func (s *server) tile(w http.ResponseWriter, r *http.Request) {

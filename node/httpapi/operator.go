@@ -100,10 +100,24 @@ func (s *server) statusNow(ctx context.Context) (Status, error) {
 		if !p.HeardAt.IsZero() {
 			peer.Heard = p.HeardAt.String()
 		}
+		peer.ForkedAt = s.forkedAt(ctx, p.Org)
 		out.Peers = append(out.Peers, peer)
 	}
 	out.Log, err = s.ownLog(ctx)
 	return out, err
+}
+
+// forkedAt is where the branches of a log part, nil while it has not forked. Where that
+// cannot be read it is 0: that it has forked is known all the same.
+func (s *server) forkedAt(ctx context.Context, d did.DID) *uint64 {
+	at, forked, err := s.Node.Rec.PartedAt(ctx, d)
+	if err != nil {
+		s.log.ErrorContext(ctx, "where a log forked cannot be read", "org", d.String(), "error", err)
+	}
+	if !forked && err == nil {
+		return nil
+	}
+	return &at
 }
 
 func (s *server) ownLog(ctx context.Context) (LogInfo, error) {

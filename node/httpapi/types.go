@@ -39,12 +39,13 @@ type LogInfo struct {
 
 // Peer is what this node knows of one member.
 type Peer struct {
-	Org    string `json:"org"`
-	Name   string `json:"name"`
-	Linked bool   `json:"linked"`
-	State  string `json:"state,omitempty" doc:"of its DID, where that is frozen or deactivated: nothing new of it is accepted"`
-	Held   uint64 `json:"held" doc:"entries of its log held here"`
-	Heard  string `json:"heard,omitempty" doc:"when its newest beacon came"`
+	Org      string  `json:"org"`
+	Name     string  `json:"name"`
+	Linked   bool    `json:"linked"`
+	State    string  `json:"state,omitempty" doc:"of its DID, where that is frozen or deactivated: nothing new of it is accepted"`
+	Held     uint64  `json:"held" doc:"entries of its log held here"`
+	Heard    string  `json:"heard,omitempty" doc:"when its newest beacon came"`
+	ForkedAt *uint64 `json:"forked_at,omitempty" doc:"its log has forked: entries that its branches have in common; nothing is lent with it"`
 }
 
 // File is a file that travels as base64 in JSON.
@@ -185,6 +186,7 @@ type Loan struct {
 	Reads      uint64   `json:"reads"`
 	Left       uint64   `json:"left"`
 	State      string   `json:"state"`
+	Rests      string   `json:"rests,omitempty" doc:"why a valid loan is not read now: a log of an organization has forked"`
 	Role       string   `json:"role" doc:"lender or borrower"`
 	Matches    int      `json:"matches,omitempty" doc:"entries in scope when it was issued"`
 	Hygiene    []string `json:"hygiene,omitempty" doc:"codes of what could be narrower"`
@@ -237,10 +239,18 @@ type LoanRevoked struct {
 type LoanAudit struct {
 	ID      string     `json:"id"`
 	Granted uint64     `json:"granted"`
-	GapFree bool       `json:"gap_free" doc:"seq 1..granted without a hole"`
+	GapFree bool       `json:"gap_free" doc:"seq 1..granted, and none is missing but those of gone"`
+	Gone    []GoneRead `json:"gone,omitempty" doc:"granted reads whose row is its hash alone"`
 	Side    string     `json:"side" enum:"lender,borrower" doc:"whose acts these are"`
 	Rows    []AuditRow `json:"rows"`
 	Events  []EventRef `json:"events"`
+}
+
+// GoneRead is a granted read whose row was erased, or is past its age.
+type GoneRead struct {
+	Seq    uint64  `json:"seq"`
+	N      uint64  `json:"n" doc:"number of the row"`
+	Erased *uint64 `json:"erased,omitempty" doc:"log index of the log.erased; absent: past its age"`
 }
 
 // AuditRow is one act.

@@ -20,16 +20,27 @@ func (l *Lender) Audit(ctx context.Context, idOrCompact string) (Audit, error) {
 		return Audit{}, err
 	}
 	out := Audit{ID: id}
-	if _, err := l.issued(ctx, id); err != nil {
+	k, err := l.issued(ctx, id)
+	if err != nil {
 		if out.Borrowed = l.borrowed(ctx, id); !out.Borrowed {
 			return Audit{}, err
 		}
 	}
 	l.flush(ctx)
+	var loan Loan
+	if !out.Borrowed { // before the rows, so that a read meanwhile is not missed among them
+		if loan, err = l.look(ctx, k); err != nil {
+			return Audit{}, err
+		}
+	}
 	if out.Rows, err = l.rows(ctx, id); err != nil {
 		return Audit{}, refusal(err)
 	}
-	out.Granted, out.GapFree = whole(out.Rows, out.Borrowed)
+	if out.Borrowed {
+		out.Granted, out.GapFree = received(out.Rows)
+	} else if out.Granted, out.Gone, out.GapFree, err = l.granted(ctx, loan.Reads, out.Rows); err != nil {
+		return Audit{}, refusal(err)
+	}
 	if out.Events, err = l.events(ctx, id); err != nil {
 		return Audit{}, refusal(err)
 	}
@@ -91,25 +102,16 @@ func auditRow(row audit.Row) (AuditRow, error) {
 	return AuditRow{ID: audit.ID(row), Row: body, Body: row.Body}, nil
 }
 
-// whole counts the answers and says whether they are 1, 2, 3 and so on: those the lender granted, in the
-// order of commit, or those a borrower received, in whatever order.
-func whole(rows []AuditRow, borrowed bool) (n uint64, ok bool) {
+// received counts the answers a borrower received, in whatever order, and says whether they are
+// 1, 2, 3 and so on.
+func received(rows []AuditRow) (n uint64, ok bool) {
 	var seqs []uint64
 	for _, r := range rows {
-		switch b := r.Row.(type) {
-		case lending.GrantedRow:
-			if !borrowed {
-				seqs = append(seqs, b.Seq)
-			}
-		case lending.ReceivedRow:
-			if borrowed {
-				seqs = append(seqs, b.Seq)
-			}
+		if b, is := r.Row.(lending.ReceivedRow); is {
+			seqs = append(seqs, b.Seq)
 		}
 	}
-	if borrowed {
-		slices.Sort(seqs) // two reads at once are answered in turn, and kept as they come
-	}
+	slices.Sort(seqs) // two reads at once are answered in turn, and kept as they come
 	ok = true
 	for i, seq := range seqs {
 		ok = ok && seq == uint64(i)+1
@@ -117,7 +119,7 @@ func whole(rows []AuditRow, borrowed bool) (n uint64, ok bool) {
 	return uint64(len(seqs)), ok
 }
 
-// events lists the events about a loan, by organization and index.
+// events lists the events about a loan by their times, those of one log in its order.
 func (l *Lender) events(ctx context.Context, perm envelope.ID) ([]AuditEvent, error) {
 	var out []AuditEvent
 	for f, err := range l.n.Rec.Facts(ctx, attestation.Query{Subject: perm.String()}) {
@@ -130,5 +132,6 @@ func (l *Lender) events(ctx context.Context, perm envelope.ID) ([]AuditEvent, er
 		e := f.Event.Body()
 		out = append(out, AuditEvent{ID: f.Event.ID(), Org: e.Org, Index: f.Index, Type: string(e.Type), At: e.At.Time(), Subject: e.Subject})
 	}
+	slices.SortStableFunc(out, func(a, b AuditEvent) int { return a.At.Compare(b.At) }) // at never falls within a log
 	return out, nil
 }

@@ -121,6 +121,10 @@ func (l *Lender) borrower(ctx context.Context, text string) (self.AgentRow, erro
 			return row, err
 		}
 	}
+	if org, contested, err := l.n.Rec.ContestedBy(ctx, "agent.issued", d); err == nil && contested {
+		return row, fault.New(fault.Forked, "log", "agent %s was issued by %s above where its log forked", d, org).
+			WithHint("it counts once a charter names the branch that it is on: trustnode event list --org %s --any", org)
+	}
 	return row, fault.New(fault.NotFound, "agent", "no member has shown an agent %.100q", text).
 		WithHint("check the DID; the borrower's node has to run, trustnode status shows which are linked")
 }

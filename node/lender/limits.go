@@ -9,6 +9,8 @@ const (
 	DefaultQueue = 4096
 	// MaxTagged is the most ids of one change of tags.
 	MaxTagged = 1000
+	// MaxAuditGone is the most rows of one loan that are looked up by their hashes alone.
+	MaxAuditGone = 100_000
 	// MaxLoans is the most loans of one list.
 	MaxLoans = 10_000
 	// MaxReasonText is the longest text to go with a revocation, in bytes.

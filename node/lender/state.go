@@ -11,6 +11,7 @@ import (
 	"trustnode/federation"
 	"trustnode/federation/charter"
 	"trustnode/federation/lending"
+	"trustnode/node/fault"
 	"trustnode/node/library"
 	"trustnode/node/self"
 	"trustnode/node/store"
@@ -20,8 +21,9 @@ import (
 type standing struct {
 	cross   bool // the organization is another one
 	member  bool
-	forked  error // the refusal of an organization whose DID log has forked, or the own one
-	ended   error // the refusal of an organization that deactivated its DID
+	forked  error   // the refusal of an organization of which a log has forked, or the own one
+	forker  did.DID // which it is
+	ended   error   // the refusal of an organization that deactivated its DID
 	allowed federation.Allowed
 	word    string       // the node's state
 	head    charter.Head // zero without a federation, or within the organization
@@ -34,7 +36,11 @@ func (l *Lender) standing(org did.DID, at time.Time) standing {
 		s.member = true
 		return s
 	}
-	s.forked = cmp.Or(l.n.Contested(context.Background(), l.n.Org), l.n.Contested(context.Background(), org))
+	for _, d := range []did.DID{l.n.Org, org} {
+		if err := l.n.Contested(context.Background(), d); err != nil && s.forked == nil {
+			s.forked, s.forker = err, d
+		}
+	}
 	s.ended = l.n.Ended(context.Background(), org)
 	chain, ok := l.n.Standing.Charter()
 	if !ok {
@@ -88,7 +94,10 @@ func (l *Lender) load(g library.Getter, k *known, m moment) (lending.State, self
 		return st, lender, err
 	}
 	stand := l.standing(org, m.at)
-	st.Member, st.MayLend, st.NodeState, st.Forked = stand.member, stand.mayLend(), stand.word, stand.forked != nil
+	st.Member, st.MayLend, st.NodeState = stand.member, stand.mayLend(), stand.word
+	if stand.forked != nil {
+		st.Forked, st.Forker = cmp.Or(fault.From(stand.forked).Reason, lending.ReasonDIDLog), stand.forker
+	}
 	st.Revoked, err = revoked(g, k.perm, org)
 	st.RevocationsRead = err == nil
 	return st, lender, err

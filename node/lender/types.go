@@ -123,7 +123,8 @@ type Audit struct {
 	ID       envelope.ID // of the permission
 	Borrowed bool        // it was lent to this organization
 	Granted  uint64      // answers, of a borrowed loan those that were received
-	GapFree  bool        // these are seq 1..Granted, without a hole or repetition
+	GapFree  bool        // these are seq 1..Granted, without repetition; none is missing but those of Gone
+	Gone     []GoneRead  // granted reads whose row was erased or is past its age
 	Rows     []AuditRow
 	Events   []AuditEvent
 }

@@ -96,7 +96,7 @@ func (m *Member) forkWord() string {
 	if list, err := m.n.Rec.Forks(context.Background(), m.n.Org); err == nil && len(list) > 0 {
 		a, b := list[0].A.Head, list[0].B.Head
 		return fmt.Sprintf("two heads of our log are signed that exclude each other, of sizes %d and %d: two copies of this node ran, or the log went on after entries were lost; "+
-			"nobody takes new loans of us until a charter names the branch that stands", a.Size, b.Size)
+			"nothing is lent to us or by us, and running loans rest, until a charter names the branch that stands", a.Size, b.Size)
 	}
 	const rest = "nobody takes anything new under our keys until that is decided: trustnode did show lists both"
 	f, err := m.n.Ring.Forked(context.Background(), m.n.Org)

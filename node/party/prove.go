@@ -29,6 +29,11 @@ func (p *Party) Prove(ctx context.Context, what string, with ...string) ([]byte,
 	}
 	b, err := casefile.Prove(ctx, source{p.n}, places...)
 	if errors.Is(err, attestation.ErrNotFound) {
+		for _, at := range places {
+			if err := p.erasedBody(ctx, at.ID); err != nil {
+				return nil, err
+			}
+		}
 		return nil, fault.Wrap(fault.NotFound, "event", err).WithHint("a body is proven with the event that names it: trustnode event prove ID --with BODY")
 	}
 	if err != nil {
@@ -54,7 +59,7 @@ func (p *Party) ProveOpenly(ctx context.Context, what string) ([]byte, error) {
 // Event finds the event that an id, or an index of the own log, names: every place of it, the one that counts first. The
 // id of a row or a body is that of no event.
 func (p *Party) Event(ctx context.Context, text string) ([]attestation.Found, error) {
-	id, err := p.eventID(ctx, text)
+	id, err := p.Named(ctx, text)
 	if err != nil {
 		return nil, err
 	}
@@ -65,25 +70,26 @@ func (p *Party) Event(ctx context.Context, text string) ([]attestation.Found, er
 	return found, err
 }
 
-// eventID reads an id, or an index of the own log.
-func (p *Party) eventID(ctx context.Context, text string) (envelope.ID, error) {
+// Named reads what names an event, a row or a body: its id, or the index of an event of the own log. Whether it is held
+// is not looked at.
+func (p *Party) Named(ctx context.Context, text string) (envelope.ID, error) {
 	if index, err := strconv.ParseUint(text, 10, 64); err == nil {
 		return p.at(ctx, index)
 	}
 	id, err := envelope.ParseID(text)
 	if err != nil {
-		return envelope.ID{}, fault.Wrap(fault.Invalid, "event", err)
+		return envelope.ID{}, fault.New(fault.Invalid, "event", "%.80q is neither an id nor an index", text).WithHint("trustnode event list --ids names each event by its id, one of the own log by its index too")
 	}
 	return id, nil
 }
 
 func noEvent(text string) error {
-	return fault.New(fault.NotFound, "event", "no event %s is held here", text).WithHint("trustnode event list --json names each by its id")
+	return fault.New(fault.NotFound, "event", "no event %s is held here", text).WithHint(listIDs)
 }
 
 // place finds what an id or an index of the own log names. What is neither an event nor a row may be the body of one.
 func (p *Party) place(ctx context.Context, text string, body bool) (casefile.Place, error) {
-	id, err := p.eventID(ctx, text)
+	id, err := p.Named(ctx, text)
 	if err != nil {
 		return casefile.Place{}, err
 	}
@@ -103,7 +109,7 @@ func (p *Party) place(ctx context.Context, text string, body bool) (casefile.Pla
 	case body:
 		return casefile.Place{ID: id}, nil
 	}
-	return casefile.Place{}, noEvent(text)
+	return casefile.Place{}, p.Absent(ctx, id)
 }
 
 // at is the event of the own log at an index.

@@ -19,6 +19,9 @@ type Inspected struct {
 	Outbox     uint64 // items that wait
 	Objects    uint64
 	Signatures uint64 // heads and cosignatures that verify
+	Pinned     uint64 // size of the own log that pins name
+	Signed     uint64 // size of the newest own head; above Pinned only while Recovering
+	Recovering bool   // the own log waits for what peers have of it
 }
 
 // inspection is one pass over what a node's two databases say of each other.
@@ -123,7 +126,10 @@ func (i *inspection) floor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if signed := i.r.signedSize(); signed > pin.N && !recovering {
+	i.n.Pinned, i.n.Signed, i.n.Recovering = pin.N, i.r.signedSize(), recovering
+	if signed := i.n.Signed; signed > 0 && !ok {
+		i.fault("pins", "the head of size %d is signed, pins name none of the own log", signed)
+	} else if signed > pin.N && !recovering {
 		i.fault("pins", "the head of size %d is signed, pins name %d", signed, pin.N)
 	}
 	if !ok {

@@ -51,7 +51,7 @@ var ErrOffline = errors.New("the node does not run, no peer can be asked")
 func (n *Node) Contested(ctx context.Context, org did.DID) error {
 	if n.Rec.Forked(org) {
 		return fault.New(fault.Forked, "log", "%s signed two heads of its log that exclude each other", org).
-			WithHint("the proof is in: trustnode event list --type fork.proven; its new loans are refused until a charter names the branch that stands")
+			WithHint("the proof is in: trustnode event list --type fork.proven; nothing is lent to it or by it, and running loans rest, until a charter names the branch that stands")
 	}
 	v, err := n.Ring.Head(ctx, org)
 	if err != nil || v.State != did.Frozen {
