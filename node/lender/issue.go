@@ -98,10 +98,23 @@ func (i *issuing) parties(ctx context.Context, in IssueInput) error {
 		return err
 	}
 	if err := i.borrower.May("borrow", i.at); err != nil {
+		if forked := i.l.issuedAbove(ctx, i.borrower.Agent); forked != nil {
+			return forked
+		}
 		return fault.Wrap(fault.Refused, lending.ReasonBorrower, err).WithHint("the borrower's organization has to issue an agent object with capability borrow")
 	}
 	i.stand = i.l.standing(i.borrower.Org, i.at)
 	return nil
+}
+
+// issuedAbove refuses an agent whose agent.issued is contested; nil for any other.
+func (l *Lender) issuedAbove(ctx context.Context, d did.DID) error {
+	org, contested, err := l.n.Rec.ContestedBy(ctx, "agent.issued", d)
+	if err != nil || !contested {
+		return nil // refused all the same, in other words
+	}
+	return fault.New(fault.Forked, "log", "agent %s was issued by %s above where its log forked", d, org).
+		WithHint("it counts once a charter names the branch that it is on: trustnode event list --org %s --any", org)
 }
 
 // borrower finds the borrowing agent. One that is not known here is asked of all members
@@ -121,9 +134,8 @@ func (l *Lender) borrower(ctx context.Context, text string) (self.AgentRow, erro
 			return row, err
 		}
 	}
-	if org, contested, err := l.n.Rec.ContestedBy(ctx, "agent.issued", d); err == nil && contested {
-		return row, fault.New(fault.Forked, "log", "agent %s was issued by %s above where its log forked", d, org).
-			WithHint("it counts once a charter names the branch that it is on: trustnode event list --org %s --any", org)
+	if forked := l.issuedAbove(ctx, d); forked != nil {
+		return row, forked
 	}
 	return row, fault.New(fault.NotFound, "agent", "no member has shown an agent %.100q", text).
 		WithHint("check the DID; the borrower's node has to run, trustnode status shows which are linked")
