@@ -188,9 +188,12 @@ func (x trio) remember(statement string) {
 func (x trio) lend(reads uint64) httpapi.Loan {
 	x.acme.t.Helper()
 	var l httpapi.Loan
-	x.acme.must(http.MethodPost, "/api/v1/permissions", httpapi.LoanIssue{Lender: "research", Borrower: x.quant.DID, Scope: "tag:client:acme",
-		Purpose: "what the loan is for", Expires: "24h", MaxReads: reads}, &l)
+	x.acme.must(http.MethodPost, "/api/v1/permissions", x.loanOf(reads), &l)
 	return l
+}
+
+func (x trio) loanOf(reads uint64) httpapi.LoanIssue {
+	return httpapi.LoanIssue{Lender: "research", Borrower: x.quant.DID, Scope: "tag:client:acme", Purpose: "what the loan is for", Expires: "24h", MaxReads: reads}
 }
 
 func (x trio) read(perm string) (httpapi.LoanAnswer, error) {

@@ -38,8 +38,10 @@ func (n *Node) mend(ctx context.Context) error {
 	}
 }
 
-// repairLogs makes the logs held here what their signed roots say.
+// repairLogs makes the logs held here what their signed roots say. A node that could not go on for the damage asks its
+// peers once more: they confirmed it before.
 func (n *Node) repairLogs(ctx context.Context) ([]store.Repaired, error) {
+	defer n.again()
 	return n.self.Rec.Repair(ctx, func(ctx context.Context, d did.DID, from, to uint64, fits func([]attestation.Entry) bool) error {
 		if n.gossip == nil {
 			return self.ErrOffline

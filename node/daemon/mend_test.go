@@ -33,9 +33,11 @@ func TestADamagedLogIsRepairedFromPeers(t *testing.T) {
 	}
 	x.acme.start()
 	soon(t, "the own log to be open", func() bool { s, _ := x.acme.node.self.Rec.State(); return s == recorder.Open })
-	x.lend(5)
 	var done httpapi.LogsRepaired
 	soon(t, "the rest", func() bool { return x.acme.call(http.MethodPost, "/api/v1/logs/repair", nil, &done) == nil })
+	soon(t, "the agent of the vendor, whose log is whole again", func() bool {
+		return x.acme.call(http.MethodPost, "/api/v1/permissions", x.loanOf(5), nil) == nil
+	})
 	x.acme.stop()
 	if r, err := Fsck(t.Context(), x.acme.cfg, FsckOptions{Log: slog.New(slog.DiscardHandler)}); err != nil || !r.OK {
 		t.Errorf("%v %v", r.Faults, err)

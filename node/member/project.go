@@ -63,6 +63,9 @@ func (m *Member) projectAgents(ctx context.Context, org did.DID) error {
 	if err != nil {
 		return err
 	}
+	if m.n.Rec.Short(org) {
+		return nil // an agent that is not in what can be read of it may be in the rest
+	}
 	terms := k.Terms(did.DID{})
 	if org == m.n.Org {
 		keepOwn(terms)

@@ -134,6 +134,7 @@ type Recorder struct {
 	weighed map[did.DID]shading // what was last made of each log
 	looks   map[did.DID]look
 	lost    map[did.DID]lostBranch // what was given up last of a log
+	short   map[did.DID]bool       // key histories that end early
 	unmet   map[did.DID]uint64     // where comparing what came with kept heads begins again, after it failed
 	full    string                 // why new work is refused for want of space; "" while it is not
 

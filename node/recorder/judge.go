@@ -89,10 +89,33 @@ func (r *Recorder) replay(ctx context.Context, d did.DID) (history.Keys, error) 
 			// A DID log that forked since takes versions away: what stands
 			// above is undecided, and counts for nothing until it is settled.
 			r.cfg.Log.WarnContext(ctx, "key history of a log ends early", "org", d.String(), "index", f.Index, "error", err)
+			r.setShort(d, true)
 			return k, nil
 		}
 	}
+	r.setShort(d, false)
 	return k, nil
+}
+
+func (r *Recorder) setShort(d did.DID, short bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !short {
+		delete(r.short, d)
+		return
+	}
+	if r.short == nil {
+		r.short = map[did.DID]bool{}
+	}
+	r.short[d] = true
+}
+
+// Short reports whether the key history of a log ends before its last event that bears on it: what lies above cannot be
+// read here, or not be decided, and that it is not in the history says nothing.
+func (r *Recorder) Short(d did.DID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.short[d]
 }
 
 // judged is what was found about one event.

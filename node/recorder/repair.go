@@ -73,6 +73,9 @@ func (r *Recorder) Repair(ctx context.Context, fetch store.Refetch) ([]store.Rep
 		if len(done.Entries) > 0 || done.Tiles > 0 || done.Head {
 			out = append(out, done)
 			r.cfg.Log.WarnContext(ctx, "a log was repaired", "org", d.String(), "entries", len(done.Entries), "tiles", done.Tiles)
+			if d != r.cfg.Org { // of the own log see recheck
+				bad = append(bad, r.Recheck(ctx, d))
+			}
 		}
 		if errors.Is(err, store.ErrCorrupt) {
 			err = &Corruption{misfit(err)}
