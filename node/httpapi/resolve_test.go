@@ -340,7 +340,7 @@ func TestMetrics(t *testing.T) {
 	d.h.ServeHTTP(w, r)
 	for _, want := range []string{`trustnode_did_state{did="did:webvh:`, `:solo.example",state="held"} 1`, "trustnode_did_head_age_seconds{did=", "trustnode_did_forks_total 0",
 		`trustnode_log_state{state="open"} 1`, `trustnode_log_state{state="corrupt"} 0`,
-		"trustnode_outbox_waiting", "trustnode_witnessed_orgs", `trustnode_events_total{level="authored"}`, "trustnode_verify_backlog 0",
+		"trustnode_outbox_waiting", "trustnode_witnessed_orgs", `trustnode_events_total{level="authored"}`, "\ntrustnode_verify_backlog ",
 		"trustnode_equivocations_total 0", "trustnode_query_seconds_count 1"} {
 		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("no %s in %s", want, w.Body)
