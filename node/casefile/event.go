@@ -101,7 +101,7 @@ func (b *builder) provenRow(w Place) error {
 		return err
 	}
 	if b.first("row", w.ID) {
-		b.lines = append(b.lines, lineOf(p))
+		b.lines = append(b.lines, RowLine(p))
 	}
 	return nil
 }

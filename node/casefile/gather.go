@@ -207,12 +207,12 @@ func (b *builder) row(id envelope.ID) error {
 	if !found {
 		return nil
 	}
-	b.lines = append(b.lines, lineOf(p))
+	b.lines = append(b.lines, RowLine(p))
 	return nil
 }
 
-// lineOf is the line of a row with its path.
-func lineOf(p audit.RowProof) bundle.Row {
+// RowLine is the line of a row with its path.
+func RowLine(p audit.RowProof) bundle.Row {
 	path := []byte{}
 	for _, h := range p.Path {
 		path = append(path, h[:]...)

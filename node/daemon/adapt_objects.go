@@ -18,6 +18,7 @@ import (
 	"trustnode/federation/gossip"
 	"trustnode/federation/lending"
 	"trustnode/mediation"
+	"trustnode/node/casefile"
 	"trustnode/node/library"
 	"trustnode/node/member"
 	"trustnode/node/self"
@@ -53,7 +54,7 @@ func (a objects) Give(ctx context.Context, asker did.DID, id envelope.ID) (bundl
 	if err != nil {
 		return nil, err
 	}
-	return rowLine(p), nil
+	return casefile.RowLine(p), nil
 }
 
 // givePublic gives the body of an event whose bodies are for every member. That such an
@@ -117,14 +118,6 @@ func lineOf(o library.Object) (bundle.Line, error) {
 
 // maxObject caps the body of a signed object that travels by id.
 const maxObject = 64 << 10
-
-func rowLine(p audit.RowProof) bundle.Row {
-	var path []byte
-	for _, h := range p.Path {
-		path = append(path, h[:]...)
-	}
-	return bundle.Row{Event: p.Event, Index: p.Index, Path: path, Row: p.Row, Size: p.Size}
-}
 
 // Take verifies what a peer sent for an id this node asked for.
 func (a objects) Take(ctx context.Context, _ did.DID, l bundle.Line) (gossip.Outcome, error) {

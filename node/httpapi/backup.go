@@ -67,12 +67,8 @@ func (c *Client) Download(ctx context.Context, method, path string, w io.Writer)
 		return err
 	}
 	defer res.Body.Close()
-	if res.StatusCode >= 400 {
-		b, err := io.ReadAll(io.LimitReader(res.Body, maxOperatorBody))
-		if err != nil {
-			return err
-		}
-		return fault.ParseProblem(b)
+	if err := refusedBy(res); err != nil {
+		return err
 	}
 	_, err = io.Copy(w, res.Body)
 	return err

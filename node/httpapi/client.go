@@ -108,6 +108,19 @@ func (c *Client) Send(ctx context.Context, method, path, kind string, body io.Re
 	return b, nil
 }
 
+// refusedBy is the refusal that an answer to a call is whose body is read as it comes, nil if
+// it is none: a *fault.Denied, or what reading it failed with.
+func refusedBy(res *http.Response) error {
+	if res.StatusCode < 400 {
+		return nil
+	}
+	b, err := io.ReadAll(io.LimitReader(res.Body, maxOperatorBody))
+	if err != nil {
+		return err
+	}
+	return fault.ParseProblem(b)
+}
+
 // Answer is what a route answered, whatever its status.
 type Answer struct {
 	Status int

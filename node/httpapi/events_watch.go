@@ -205,12 +205,8 @@ func (c *Client) Watch(ctx context.Context, path, last string, yield func(cursor
 		return err
 	}
 	defer res.Body.Close()
-	if res.StatusCode >= 400 {
-		b, err := io.ReadAll(io.LimitReader(res.Body, maxOperatorBody))
-		if err != nil {
-			return err
-		}
-		return fault.ParseProblem(b)
+	if err := refusedBy(res); err != nil {
+		return err
 	}
 	silence := time.AfterFunc(3*Heartbeat, cancel)
 	defer silence.Stop()

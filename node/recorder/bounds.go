@@ -286,11 +286,8 @@ func (r *Recorder) shade(ctx context.Context, d did.DID, i uint64, v attestation
 
 // isShaded reports whether anything may be made of a log's verdicts.
 func (r *Recorder) isShaded(d did.DID) bool {
-	r.mu.Lock()
-	_, parted := r.parted[d]
-	r.mu.Unlock()
 	b := r.boundsOf(d)
-	return parted || b.Cut != nil || len(b.Gaps) > 0
+	return r.hasParted(d) || b.Cut != nil || len(b.Gaps) > 0
 }
 
 // settled remembers what was last made of a log.
