@@ -86,7 +86,7 @@ func shaded(v attestation.Verdict) bool {
 	return v.Standing == attestation.Contested || v.Standing == attestation.Void && v.Level == attestation.Authored
 }
 
-// shading computes what holds for a log now. The caller holds logs.
+// shading computes what holds for a log now. The caller holds the log.
 func (r *Recorder) shading(ctx context.Context, d did.DID) (shading, error) {
 	s := shading{forked: none, cut: none, doubt: none}
 	p, err := r.parting(ctx, d)
@@ -180,7 +180,7 @@ func (r *Recorder) Rebound(ctx context.Context) error {
 const weighed = 4096
 
 // reweigh brings the verdicts of a log in line with what forks and charters make of them
-// now. It may be cut short, and is done again at every start. The caller holds logs.
+// now. It may be cut short, and is done again at every start. The caller holds the log.
 func (r *Recorder) reweigh(ctx context.Context, d did.DID) error {
 	s, err := r.shading(ctx, d)
 	if err != nil {
@@ -298,7 +298,7 @@ func (r *Recorder) settled(d did.DID, s shading) {
 }
 
 // grown is reweigh where what is made of a log may have changed with its size or notes. The
-// caller holds logs.
+// caller holds the log.
 func (r *Recorder) grown(ctx context.Context, d did.DID) error {
 	if !r.isShaded(d) {
 		return nil

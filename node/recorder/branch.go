@@ -12,7 +12,7 @@ import (
 
 // keepBranch keeps what was shown of another branch above common, the size that it shares
 // with the log that is held: one branch of each log, as long as it is shown without a hole.
-// Kept evidence that is about it then says exactly where it parts. The caller holds logs.
+// Kept evidence that is about it then says exactly where it parts. The caller holds the log.
 func (r *Recorder) keepBranch(ctx context.Context, d did.DID, common uint64, s *shown) error {
 	if s == nil {
 		return nil

@@ -322,7 +322,7 @@ const maxForks = 8
 
 // keepFork keeps evidence that counts: the first of each log, and what shows that it parted
 // earlier, so that what is contested does not hang on which came first. common is as in
-// evidence. It reports whether it is new. The caller holds logs.
+// evidence. It reports whether it is new. The caller holds the log.
 func (r *Recorder) keepFork(ctx context.Context, f attlog.Fork, common uint64) (bool, error) {
 	d := f.A.Org
 	list, err := r.keptForks(ctx, d)

@@ -40,7 +40,7 @@ func (r *Recorder) Keys(ctx context.Context, d did.DID) (history.Keys, error) {
 
 // renewKeys reads the key history of a log again, which may have ended where a version was
 // missing. It is replaced and never absent meanwhile, or a reader that began before could put
-// an older one in its place. The caller holds logs.
+// an older one in its place. The caller holds the log.
 func (r *Recorder) renewKeys(ctx context.Context, d did.DID) error {
 	k, err := r.replay(ctx, d)
 	if err == nil {

@@ -49,7 +49,7 @@ func (r *Recorder) vouches(n attlog.Note) bool {
 }
 
 // untaint takes doubt back that a note of a size has come to answer: it was cosigned
-// before the compromise was announced. The caller holds logs.
+// before the compromise was announced. The caller holds the log.
 func (r *Recorder) untaint(ctx context.Context, d did.DID, size uint64) error {
 	k, err := r.Keys(ctx, d)
 	if err != nil {

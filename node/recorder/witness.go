@@ -190,7 +190,7 @@ func (r *Recorder) keepCosigned(ctx context.Context, n attlog.Note) error {
 }
 
 // beside keeps a head of the same size and another root, which a new one would replace, as the
-// evidence that it is. The caller holds logs.
+// evidence that it is. The caller holds the log.
 func (r *Recorder) beside(ctx context.Context, n attlog.Note) error {
 	b, err := r.cfg.Events.Note(ctx, n.Org, n.Head.Size)
 	if errors.Is(err, attestation.ErrNotFound) {
@@ -209,7 +209,7 @@ func (r *Recorder) beside(ctx context.Context, n attlog.Note) error {
 }
 
 // weighKept compares the heads that were kept before the entries of their sizes came with the
-// log that is now held, and drops those that then say nothing. The caller holds logs.
+// log that is now held, and drops those that then say nothing. The caller holds the log.
 func (r *Recorder) weighKept(ctx context.Context, d did.DID, from, to uint64) error {
 	kept, err := r.cfg.Events.Evidence(ctx, d)
 	if err != nil {
