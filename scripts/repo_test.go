@@ -18,6 +18,7 @@ import (
 // layers lists every package, lowest first. A package imports only packages above
 // its own line; packages that share a line do not meet.
 var layers = [][]string{
+	{"testnet/ports"},
 	{"did/strictjson"},
 	{"did"},
 	{"did/envelope"},

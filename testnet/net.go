@@ -14,12 +14,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	mathrand "math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -27,6 +24,7 @@ import (
 	"trustnode/node/config"
 	"trustnode/node/daemon"
 	"trustnode/node/httpapi"
+	"trustnode/testnet/ports"
 )
 
 // Org is one organization of a Net: its data directory and, while it runs, its node.
@@ -61,13 +59,13 @@ func New(dir string, log *slog.Logger) *Net {
 
 // Add creates an organization: identity, keys, data directory. It does not run yet.
 func (n *Net) Add(ctx context.Context, name, title, domain string) (*Org, error) {
-	ports, err := FreePorts(2)
+	port, err := ports.Claim(2)
 	if err != nil {
 		return nil, err
 	}
 	var b [24]byte
 	rand.Read(b[:])
-	o := &Org{Name: name, Dir: filepath.Join(n.Dir, name), HTTP: fmt.Sprintf("127.0.0.1:%d", ports[0]), P2P: fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", ports[1]),
+	o := &Org{Name: name, Dir: filepath.Join(n.Dir, name), HTTP: fmt.Sprintf("127.0.0.1:%d", port[0]), P2P: fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", port[1]),
 		pass: []byte(base64.RawURLEncoding.EncodeToString(b[:]))}
 	r, err := daemon.Init(ctx, daemon.InitOptions{Dir: o.Dir, Name: title, Domain: domain, HTTP: o.HTTP, P2P: []string{o.P2P}, Passphrase: o.pass})
 	if err != nil {
@@ -76,34 +74,6 @@ func (n *Net) Add(ctx context.Context, name, title, domain string) (*Org, error)
 	o.DID = r.Org.String()
 	n.Orgs = append(n.Orgs, o)
 	return o, nil
-}
-
-// Ports that nodes of a test get: below those that systems give to outgoing connections,
-// so that a node which starts again finds its port free.
-const firstPort, lastPort = 12000, 30000
-
-// FreePorts finds TCP ports of loopback on which nothing listens now.
-func FreePorts(n int) ([]int, error) {
-	var out []int
-	var held []net.Listener
-	defer func() {
-		for _, l := range held {
-			l.Close()
-		}
-	}()
-	for tries := 0; len(out) < n; tries++ {
-		port := firstPort + mathrand.IntN(lastPort-firstPort)
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err != nil {
-			if tries > 100*n {
-				return nil, fmt.Errorf("no free port: %w", err)
-			}
-			continue
-		}
-		held = append(held, l)
-		out = append(out, port)
-	}
-	return out, nil
 }
 
 // Offline opens a node that does not run, for the calls of f.

@@ -24,7 +24,7 @@ import (
 	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/node/resolver/resolvertest"
-	"trustnode/testnet"
+	"trustnode/testnet/ports"
 )
 
 // page is a https server called localhost, whose certificate a file vouches for.
@@ -101,12 +101,12 @@ func TestAWebDIDOverTLS(t *testing.T) {
 		}
 		return a
 	}
-	ports, err := testnet.FreePorts(2)
+	port, err := ports.Claim(2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	listen := fmt.Sprintf("127.0.0.1:%d", ports[0])
-	run(exitDone, "init", "--name", "Acme", "--domain", "acme.example", "--http", listen, "--p2p", fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", ports[1]))
+	listen := fmt.Sprintf("127.0.0.1:%d", port[0])
+	run(exitDone, "init", "--name", "Acme", "--domain", "acme.example", "--http", listen, "--p2p", fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", port[1]))
 	d := did.MustParse("did:web:localhost%3A" + p.port + ":api:v1")
 	doc, next := resolvertest.WebDocument(d, 1, "x"), resolvertest.WebDocument(d, 2, "x")
 	says := func(b []byte) http.HandlerFunc {

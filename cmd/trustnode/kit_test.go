@@ -14,8 +14,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"trustnode/testnet"
+	"trustnode/testnet/ports"
 )
 
 const testPassphrase = "correct-horse-battery"
@@ -170,7 +169,7 @@ func (f *folk) code(want int, args ...string) answer {
 // found makes the three organizations and their federation, by files.
 func (f *folk) found() {
 	f.t.Helper()
-	ports, err := testnet.FreePorts(2 * len(orgs))
+	port, err := ports.Claim(2 * len(orgs))
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -178,7 +177,7 @@ func (f *folk) found() {
 		var made struct {
 			Recovery string `json:"recovery_key"`
 		}
-		f.must("init", "--data", o, "--name", o, "--domain", o+".example", "--http", fmt.Sprintf("127.0.0.1:%d", ports[2*i]), "--p2p", fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", ports[2*i+1]), "--json").into(f.t, &made)
+		f.must("init", "--data", o, "--name", o, "--domain", o+".example", "--http", fmt.Sprintf("127.0.0.1:%d", port[2*i]), "--p2p", fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", port[2*i+1]), "--json").into(f.t, &made)
 		f.recovery[o] = made.Recovery
 	}
 	f.must("fed", "join-request", "--data", "vendor", "-o", "vendor.join")

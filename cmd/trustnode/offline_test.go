@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"trustnode/node/httpapi"
-	"trustnode/testnet"
+	"trustnode/testnet/ports"
 )
 
 // one makes an organization on free ports.
 func (f *folk) one(name string) {
 	f.t.Helper()
-	p, err := testnet.FreePorts(2)
+	p, err := ports.Claim(2)
 	if err != nil {
 		f.t.Fatal(err)
 	}

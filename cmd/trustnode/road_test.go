@@ -9,8 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"trustnode/testnet"
+	"trustnode/testnet/ports"
 )
 
 // The road as a person walks it, with a shell.
@@ -21,12 +20,12 @@ func TestRoad(t *testing.T) {
 	if err != nil {
 		t.Skip("scripts/road.sh needs bash, which this machine lacks")
 	}
-	ports, err := testnet.FreePorts(6)
+	port, err := ports.Claim(6)
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := make([]string, len(ports))
-	for i, p := range ports {
+	words := make([]string, len(port))
+	for i, p := range port {
 		words[i] = strconv.Itoa(p)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)

@@ -88,15 +88,7 @@ func openHouse(b *testing.B) *house {
 	return h
 }
 
-func freeAddr(b *testing.B) string {
-	b.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer ln.Close()
-	return ln.Addr().String()
-}
+func freeAddr(b *testing.B) string { return "127.0.0.1:" + loopbackPort(b) }
 
 func (h *house) agents(b *testing.B) {
 	b.Helper()

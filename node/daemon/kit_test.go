@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"path/filepath"
 	"strconv"
@@ -15,6 +13,7 @@ import (
 	"trustnode/did/keys"
 	"trustnode/node/config"
 	"trustnode/node/httpapi"
+	"trustnode/testnet/ports"
 )
 
 const seatPass = "correct-horse-battery"
@@ -45,19 +44,14 @@ func newSeat(t testing.TB, name string) *seat {
 	return &seat{t: t, cfg: cfg, stop: func() {}}
 }
 
-// loopbackPort is a port on which nothing listens, below those of outgoing connections: a
-// node that starts again finds it free.
+// loopbackPort is a port that no other node of a test has.
 func loopbackPort(t testing.TB) string {
 	t.Helper()
-	for range 100 {
-		port := strconv.Itoa(12000 + rand.IntN(18000))
-		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port)); err == nil {
-			l.Close()
-			return port
-		}
+	list, err := ports.Claim(1)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no free port")
-	return ""
+	return strconv.Itoa(list[0])
 }
 
 // offline posts to a seat that does not run.
