@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"trustnode/node/httpapi"
+)
+
+func loanRead(c *cli.Context, s *streams) error {
+	a, err := args(c, "PERMISSION")
+	if err != nil {
+		return err
+	}
+	if err := need(c, "as", "purpose"); err != nil {
+		return err
+	}
+	in := httpapi.LoanRead{As: c.String("as"), Permission: a[0], Purpose: c.String("purpose"), Filter: c.String("filter"), Limit: c.Int("limit"), Cursor: c.String("cursor")}
+	return with(c, func(ctx context.Context, k *caller) error {
+		var out httpapi.LoanAnswer
+		if err := k.call(ctx, "POST", "/api/v1/loans/read", in, &out); err != nil {
+			return err
+		}
+		return s.result(out, func(w writer) {
+			for _, e := range out.Entries {
+				printLent(w, e)
+			}
+			fmt.Fprintf(w, "%s by read %d, %d left; receipt %s\n", count(len(out.Entries), "entry"), out.Receipt.Seq, out.Receipt.Left, out.Receipt.ID)
+			if out.Cursor != "" {
+				fmt.Fprintf(w, "more: --cursor %s\n", out.Cursor)
+			}
+		})
+	})
+}
+
+// printLent shows a lender's entry as what it is: a quotation.
+func printLent(w writer, entry any) {
+	var e struct {
+		ID, Kind, Statement, Trust string
+		Rev                        uint64
+		Tags                       []string
+	}
+	b, err := json.Marshal(entry)
+	if err == nil {
+		err = json.Unmarshal(b, &e)
+	}
+	if err != nil {
+		fmt.Fprintf(w, "an entry that cannot be shown: %v\n", err)
+		return
+	}
+	fmt.Fprintf(w, "%s@%d  %s, trust %s  [%s]\n    %q\n", e.ID, e.Rev, e.Kind, e.Trust, strings.Join(e.Tags, " "), strings.Join(strings.Fields(e.Statement), " "))
+}

@@ -1,0 +1,114 @@
+package httpapi
+
+// LoanIssue asks for a permission.
+type LoanIssue struct {
+	Lender   string   `json:"lender" doc:"name or DID of the lending agent"`
+	Borrower string   `json:"borrower" doc:"DID of the borrowing agent"`
+	Scope    string   `json:"scope" example:"tag:client:acme -tag:confidential age<90d"`
+	Purpose  string   `json:"purpose"`
+	Expires  string   `json:"expires" doc:"duration such as 720h, or a time" example:"720h"`
+	MaxReads uint64   `json:"max_reads"`
+	Patterns []string `json:"patterns,omitempty"`
+	Preview  bool     `json:"preview,omitempty" doc:"say what would be lent, issue nothing"`
+}
+
+// Loan is a permission and how it stands.
+type Loan struct {
+	ID         string   `json:"id"`
+	Permission string   `json:"permission,omitempty" doc:"compact form: hand it to the borrower"`
+	Lender     string   `json:"lender"`
+	Borrower   string   `json:"borrower"`
+	Scope      string   `json:"scope"`
+	Purpose    string   `json:"purpose"`
+	ExpiresAt  string   `json:"expires_at"`
+	MaxReads   uint64   `json:"max_reads"`
+	Reads      uint64   `json:"reads"`
+	Left       uint64   `json:"left"`
+	State      string   `json:"state"`
+	Rests      string   `json:"rests,omitempty" doc:"why a valid loan is not read now: a log of an organization has forked"`
+	Role       string   `json:"role" doc:"lender or borrower"`
+	Matches    int      `json:"matches,omitempty" doc:"entries in scope when it was issued"`
+	Hygiene    []string `json:"hygiene,omitempty" doc:"codes of what could be narrower"`
+	Words      []string `json:"words,omitempty" doc:"the hygiene codes in words"`
+}
+
+// LoanRead asks to read under a permission as one of the own agents.
+type LoanRead struct {
+	As         string `json:"as,omitempty" doc:"name or DID of the borrowing agent; the token's own where an agent asks by token"`
+	Permission string `json:"permission" doc:"id or compact form"`
+	Purpose    string `json:"purpose"`
+	Filter     string `json:"filter,omitempty"`
+	Limit      int    `json:"limit,omitempty"`
+	Cursor     string `json:"cursor,omitempty"`
+}
+
+// LoanAnswer is what a read returned, after it was verified.
+type LoanAnswer struct {
+	Entries    []any       `json:"entries" doc:"the lender's entries, as quoted source"`
+	Receipt    ReceiptInfo `json:"receipt"`
+	Status     string      `json:"status" doc:"state of the permission by the lender's signed receipt"`
+	Cursor     string      `json:"cursor,omitempty"`
+	Permission string      `json:"id" doc:"id of the permission"`
+}
+
+// ReceiptInfo names the lender's signed receipt.
+type ReceiptInfo struct {
+	ID   string `json:"id"`
+	Seq  uint64 `json:"seq"`
+	Left uint64 `json:"left"`
+	At   string `json:"at"`
+	Hash string `json:"hash"`
+}
+
+// LoanRevoke asks for the end of a loan.
+type LoanRevoke struct {
+	Reason string `json:"reason" doc:"ended, misuse, key_compromise, data_subject, policy, mistake, other"`
+	Text   string `json:"text,omitempty"`
+}
+
+// LoanRevoked says what a revocation did.
+type LoanRevoked struct {
+	ID    string `json:"id" doc:"id of the revocation"`
+	Loan  string `json:"loan"`
+	At    string `json:"at"`
+	Reads uint64 `json:"reads" doc:"reads granted before it"`
+}
+
+// LoanAudit is everything that happened under a permission, in order.
+type LoanAudit struct {
+	ID      string     `json:"id"`
+	Granted uint64     `json:"granted"`
+	GapFree bool       `json:"gap_free" doc:"seq 1..granted, and none is missing but those of gone"`
+	Gone    []GoneRead `json:"gone,omitempty" doc:"granted reads whose row is its hash alone"`
+	Side    string     `json:"side" enum:"lender,borrower" doc:"whose acts these are"`
+	Rows    []AuditRow `json:"rows"`
+	Events  []EventRef `json:"events"`
+}
+
+// GoneRead is a granted read whose row was erased, or is past its age.
+type GoneRead struct {
+	Seq    uint64  `json:"seq"`
+	N      uint64  `json:"n" doc:"number of the row"`
+	Erased *uint64 `json:"erased,omitempty" doc:"log index of the log.erased; absent: past its age"`
+}
+
+// AuditRow is one act.
+type AuditRow struct {
+	N        uint64   `json:"n" doc:"number of the row in this node's own acts"`
+	ID       string   `json:"id" doc:"id of the row's bytes"`
+	Op       string   `json:"op"`
+	Decision string   `json:"decision,omitempty"`
+	Code     string   `json:"code,omitempty"`
+	Seq      uint64   `json:"seq,omitempty"`
+	At       string   `json:"at"`
+	Purpose  string   `json:"purpose,omitempty"`
+	Request  string   `json:"request,omitempty"`
+	Entries  []string `json:"entries,omitempty" doc:"id@rev of what was returned"`
+	Hash     string   `json:"hash,omitempty" doc:"hash of what was returned"`
+	Index    *uint64  `json:"index,omitempty" doc:"log index of the audit.rows event that binds it; absent: not yet"`
+}
+
+// Loans is a list of loans.
+type Loans struct {
+	Loans []Loan `json:"loans"`
+}
