@@ -119,9 +119,7 @@ func (i items) document(ctx context.Context, r io.Reader, room int64, emit func(
 		case path == "":
 			begun = true
 			return descend
-		case path == "[]":
-			return take
-		case !slices.Contains(i.lists(), name):
+		case strings.Contains(name, "."):
 			return skip
 		case element:
 			return take
@@ -129,6 +127,13 @@ func (i items) document(ctx context.Context, r io.Reader, room int64, emit func(
 		return descend
 	}}
 	w.part = func(path string, raw []byte) error {
+		name, element := strings.CutSuffix(path, "[]")
+		switch listed := path == "[]" || slices.Contains(i.lists(), name); {
+		case !listed && element:
+			return emit(left(name)) // as beside does
+		case !listed && path != "":
+			return nil // the page's own number or count
+		}
 		paged = true
 		for _, l := range lineOf(raw, i.page) {
 			l.Number, n = w.at, n+1

@@ -55,7 +55,7 @@ func statement(s string) string {
 // layouts are the spellings of times that these programs write. A time without
 // zone is UTC, as they mean it.
 var layouts = []string{
-	time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05Z07", "2006-01-02 15:04:05", time.DateOnly,
+	time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05Z07", "2006-01-02 15:04:05", time.DateOnly,
 }
 
 // when reads a time, or seconds since 1970; zero where it is absent. The error
@@ -66,6 +66,7 @@ func when(v strictjson.Value, names ...string) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	if s, isText := m.Text(); isText {
+		s, _, _ = strings.Cut(s, "[") // Neo4j adds the name of the zone
 		for _, l := range layouts {
 			if t, err := time.Parse(l, s); err == nil && t.Year() >= 1970 && t.Year() <= 9999 {
 				return t.UTC(), nil
