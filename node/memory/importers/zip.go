@@ -151,20 +151,28 @@ func (b *budget) open(f *zip.File, read func(io.Reader) error) error {
 }
 
 // limit returns a reader of what unpacks from packed bytes. It returns ErrBomb
-// past the budget or the ratio, and ErrTricks for an archive within it.
+// past the budget or the ratio, and ErrTricks for an archive within it, from then
+// on at each call: who peeks at a stream may miss the first.
 func (b *budget) limit(r io.Reader, packed int64) io.Reader {
 	var n int64
+	var ended error
 	return reader(func(p []byte) (int, error) {
+		if ended != nil {
+			return 0, ended
+		}
 		k, err := r.Read(p)
-		if n == 0 && bytes.HasPrefix(p[:k], zipMagic) {
-			return 0, ErrTricks
+		b.left -= int64(k)
+		switch {
+		case n == 0 && bytes.HasPrefix(p[:k], zipMagic):
+			ended = ErrTricks
+		case b.left < 0 || over(uint64(n)+uint64(k), uint64(packed)):
+			ended = ErrBomb
+		case err != nil && !errors.Is(err, io.EOF): // a checksum, a torn stream
+			ended = &torn{what: err.Error()}
 		}
 		n += int64(k)
-		if b.left -= int64(k); b.left < 0 || over(uint64(n), uint64(packed)) {
-			return 0, ErrBomb
-		}
-		if err != nil && !errors.Is(err, io.EOF) { // a checksum, a torn stream
-			return k, &torn{line: 0, what: err.Error()}
+		if ended != nil {
+			return 0, ended
 		}
 		return k, err
 	})
