@@ -144,8 +144,8 @@ func (i items) document(ctx context.Context, r io.Reader, room int64, emit func(
 		}
 		return nil
 	}
-	if err := finish(w.run(ctx, r, room), emit); err != nil {
-		return err
+	if err := w.run(ctx, r, room); err != nil {
+		return finish(err, emit)
 	}
 	if begun && !paged {
 		return emit(memory.Line{Number: 1, Reason: RejectShape, Detail: "no list, and no member " + strings.Join(i.lists(), ", ")})

@@ -42,8 +42,8 @@ func (f letta) Lines(ctx context.Context, r io.Reader, emit func(memory.Line) er
 	}
 	a := &agentFile{letta: f, emit: emit, held: map[string]bool{}}
 	a.w = &walk{pick: a.pick, part: a.part}
-	if err := finish(a.w.run(ctx, in, MaxDocument), emit); err != nil {
-		return err
+	if err := a.w.run(ctx, in, MaxDocument); err != nil {
+		return finish(err, emit)
 	}
 	return a.missing()
 }

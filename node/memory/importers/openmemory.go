@@ -58,8 +58,8 @@ func (f openMemory) rows(ctx context.Context, r io.Reader, emit func(memory.Line
 func (f openMemory) document(ctx context.Context, r io.Reader, room int64, emit func(memory.Line) error) error {
 	b := newBackup(f.o, emit)
 	b.w = &walk{pick: b.pick, part: b.part}
-	if err := finish(b.w.run(ctx, r, room), emit); err != nil {
-		return err
+	if err := b.w.run(ctx, r, room); err != nil {
+		return finish(err, emit)
 	}
 	if b.begun && !b.listed {
 		return emit(memory.Line{Number: 1, Reason: RejectShape, Detail: "no list memories; a custom export cannot be told from anything else"})
