@@ -148,7 +148,7 @@ func (i items) document(ctx context.Context, r io.Reader, room int64, emit func(
 		return finish(err, emit)
 	}
 	if begun && !paged {
-		return emit(memory.Line{Number: 1, Reason: RejectShape, Detail: "no list, and no member " + strings.Join(i.lists(), ", ")})
+		return emit(memory.Line{Number: w.line, Reason: RejectShape, Detail: "no list, and no member " + strings.Join(i.lists(), ", ")})
 	}
 	return nil
 }

@@ -115,6 +115,7 @@ func (a *agentFile) scalar(path string, raw []byte) error {
 	if string(raw) == "null" && path != "" {
 		return nil
 	}
+	a.known = true // to be no agent file once is enough
 	return a.emit(memory.Line{Number: a.w.at, Reason: RejectShape, Detail: path})
 }
 
@@ -230,7 +231,7 @@ func decision(v strictjson.Value) string {
 // missing counts the messages that the agent had in mind and the file has not.
 func (a *agentFile) missing() error {
 	if a.begun && !a.known {
-		return a.emit(memory.Line{Number: 1, Reason: RejectShape, Detail: "no agents, blocks or core_memory"})
+		return a.emit(memory.Line{Number: a.w.line, Reason: RejectShape, Detail: "no agents, blocks or core_memory"})
 	}
 	for _, id := range a.heard {
 		if a.held[id] {

@@ -62,7 +62,7 @@ func (f openMemory) document(ctx context.Context, r io.Reader, room int64, emit 
 		return finish(err, emit)
 	}
 	if b.begun && !b.listed {
-		return emit(memory.Line{Number: 1, Reason: RejectShape, Detail: "no list memories; a custom export cannot be told from anything else"})
+		return emit(memory.Line{Number: b.w.line, Reason: RejectShape, Detail: "no list memories; a custom export cannot be told from anything else"})
 	}
 	return nil
 }
@@ -110,6 +110,7 @@ func (b *backup) part(path string, raw []byte) error {
 	case "user", "apps[]", "categories[]":
 		return b.each(raw, func(v strictjson.Value) memory.Line { return b.name(path, v) })
 	}
+	b.listed = true // to be no backup once is enough
 	return b.emit(memory.Line{Number: b.w.at, Reason: RejectShape, Detail: path})
 }
 
