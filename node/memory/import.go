@@ -189,7 +189,7 @@ func (i *importing) write(tx store.Tx) (out outcome, err error) {
 		if known {
 			continue
 		}
-		n, err := i.e.Put(tx, l.by, l.Draft)
+		n, err := i.put(tx, l)
 		if out.refuses(l.Line, err) {
 			continue
 		}
@@ -203,6 +203,42 @@ func (i *importing) write(tx store.Tx) (out outcome, err error) {
 		byPlace[n.Place] = append(byPlace[n.Place], n)
 	}
 	return out, i.also(tx, byPlace)
+}
+
+// put makes an entry of a line. Its subjects get their pseudonyms once it is known
+// that nothing else is wrong with it: a rejected line leaves no name behind.
+func (i *importing) put(tx store.Tx, l drafted) (Entry, error) {
+	if len(l.Subjects) > 0 {
+		if _, err := i.check(tx, l); err != nil {
+			return Entry{}, err
+		}
+	}
+	d := l.Draft
+	for _, name := range l.Subjects {
+		s, err := i.e.NameSubject(tx, l.by.place.tenant, name)
+		if err != nil {
+			return Entry{}, err
+		}
+		d.Subjects = append(d.Subjects, s.Pseudonym)
+	}
+	return i.e.Put(tx, l.by, d)
+}
+
+// check makes the entry that put would, all but its subjects, and stores nothing.
+func (i *importing) check(g Getter, l drafted) (Entry, error) {
+	if len(l.Subjects) > MaxSubjects {
+		return Entry{}, invalid("subjects", "%d, at most %d", len(l.Subjects), MaxSubjects)
+	}
+	for _, name := range l.Subjects {
+		if _, err := i.e.Subject(g, l.by.place.tenant, name); err != nil && !errors.Is(err, ErrNoSubject) {
+			return Entry{}, err
+		}
+	}
+	e, err := ingest(l.by, l.Draft, i.e.now())
+	if err == nil {
+		err = e.checkLists()
+	}
+	return e, err
 }
 
 func (i *importing) also(tx store.Tx, byPlace map[Place][]Entry) error {
@@ -233,7 +269,7 @@ func (i *importing) try(r store.Reader) (out outcome, err error) {
 		if known {
 			continue
 		}
-		n, err := ingest(l.by, l.Draft, i.e.now())
+		n, err := i.check(r, l)
 		if out.refuses(l.Line, err) {
 			continue
 		}
@@ -255,7 +291,7 @@ func (i *importing) key(l drafted) ([16]byte, []byte) {
 
 // known reports whether a line was brought in before, and counts it. What was
 // forgotten since stays forgotten.
-func (i *importing) known(g getter, key []byte, l drafted, out *outcome) (bool, error) {
+func (i *importing) known(g Getter, key []byte, l drafted, out *outcome) (bool, error) {
 	id, err := g.Get(key)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil

@@ -157,3 +157,49 @@ func TestFor(t *testing.T) {
 		t.Errorf("got %v, want the reader's error", err)
 	}
 }
+
+// A user of the source becomes a data subject of the entry, under a pseudonym that never
+// shows; a rejected line leaves no name behind.
+func TestUsersBecomeSubjects(t *testing.T) {
+	k := newKit(t)
+	subject := func(name string) (s memory.Subject, err error) {
+		err = k.db.View(ctx, func(r store.Reader) (err error) {
+			s, err = k.e.Subject(r, "main", name)
+			return err
+		})
+		return s, err
+	}
+	k.read(t, "openmemory", file(t, "openmemory/memories.json"))
+	k.read(t, "mem0", file(t, "mem0/python.json"))
+	for name, statements := range map[string][]string{"ada": {"Deploys on Tuesdays.", "Paused."}, "alex": {"Likes window seats.", "Is vegetarian."}} {
+		s, err := subject(name)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, said := range statements {
+			e := k.held(t)[said]
+			if len(e.Subjects) != 1 || e.Subjects[0] != s.Pseudonym || strings.Contains(string(e.View()), name) {
+				t.Errorf("%q: subjects %v, want %s", said, e.Subjects, s.Pseudonym)
+			}
+		}
+	}
+	for _, text := range []string{
+		`{"id":"1","statement":"","subjects":["Eve"]}`,
+		`{"id":"2","statement":"x","tags":["Not A Tag"],"subjects":["Eve"]}`,
+		`{"id":"3","statement":"x","subjects":["Eve","a\u0007b"]}`,
+		`{"id":"4","statement":"x","subjects":["Eve"` + strings.Repeat(`,"Eve"`, 16) + `]}`,
+	} {
+		for _, k.io.DryRun = range []bool{true, false} {
+			if rep := k.read(t, "jsonl", text); len(rep.Rejected) != 1 {
+				t.Errorf("%s: %+v", text, rep)
+			}
+		}
+	}
+	k.io.DryRun = true
+	if rep := k.read(t, "jsonl", `{"id":"5","statement":"x","subjects":["Eve"]}`); rep.Imported != 1 {
+		t.Errorf("dry run: %+v", rep)
+	}
+	if _, err := subject("Eve"); !errors.Is(err, memory.ErrNoSubject) {
+		t.Errorf("a name of rejected lines and a dry run is known: %v", err)
+	}
+}
