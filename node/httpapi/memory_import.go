@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"io"
 	"maps"
 	"net/http"
@@ -43,14 +44,14 @@ func (in *importIn) Resolve(ctx huma.Context) []error {
 	return nil
 }
 
-// stalling gives up on a body of which nothing comes.
+// stalling gives up on a body of which nothing comes, where the connection can.
 type stalling struct {
 	r     io.Reader
 	until func(time.Time) error
 }
 
 func (s stalling) Read(p []byte) (int, error) {
-	if err := s.until(time.Now().Add(importStall)); err != nil {
+	if err := s.until(time.Now().Add(importStall)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return 0, err
 	}
 	return s.r.Read(p)

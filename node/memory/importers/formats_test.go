@@ -65,7 +65,7 @@ func TestFormats(t *testing.T) {
 		rejected, left string
 	}{
 		{file: "mem0/python.json", format: "mem0", want: []taken{
-			{statement: "Is vegetarian.", source: "2", observed: "2024-07-20T01:30:36Z", expires: "2027-01-31T00:00:00Z"},
+			{statement: "Is vegetarian.", source: "2", observed: "2024-07-20T01:30:36Z", expires: "2099-01-31T00:00:00Z"},
 			{statement: "Likes window seats.", tags: "category:preferences category:travel-plans", source: "travel/ea925981-272f-40dd-b576-be64e4871429", observed: "2024-07-20T08:30:36Z"},
 		}, rejected: "23.4 time", left: "1 expired, 1 relations"},
 		{file: "mem0/js.json", format: "mem0", want: []taken{
@@ -89,7 +89,7 @@ func TestFormats(t *testing.T) {
 			{statement: "approve: true, request: message-2", tags: "role:approval", source: "clerk/message-3", kind: "decision_note", observed: "2025-10-31T22:57:02Z"},
 		}, rejected: "24.8 tag", left: "1 empty blocks, 1 messages that the file does not hold, 1 messages without text, 1 system prompts, 1 tools, 2 secrets"},
 		{file: "graphiti/facts.json", format: "graphiti", want: []taken{
-			{statement: "Ada rents berth 7.", tags: "type:rents", source: "f4", observed: "2025-05-01T00:00:00Z", review: "2027-06-01T00:00:00Z"},
+			{statement: "Ada rents berth 7.", tags: "type:rents", source: "f4", observed: "2025-05-01T00:00:00Z", review: "2099-06-01T00:00:00Z"},
 			{statement: "Ada works at Harbor.", tags: "type:works_at", source: "ep1 ep2", observed: "2025-04-01T00:00:00Z"},
 		}, rejected: "8.5 group", left: "2 invalidated"},
 		{file: "graphiti/neo4j.jsonl", format: "graphiti", want: []taken{

@@ -203,3 +203,22 @@ func TestUsersBecomeSubjects(t *testing.T) {
 		t.Errorf("a name of rejected lines and a dry run is known: %v", err)
 	}
 }
+
+// What ends at the second of the import has ended.
+func TestEndsAtEquality(t *testing.T) {
+	k := newKit(t)
+	at, later := testNow.Format(time.RFC3339), testNow.Add(time.Second).Format(time.RFC3339)
+	for _, c := range []struct {
+		format, item string
+		left         bool
+	}{
+		{"graphiti", `{"uuid":"1","fact":"a","invalid_at":"` + at + `"}`, true},
+		{"graphiti", `{"uuid":"2","fact":"b","invalidAt":"` + later + `"}`, false},
+		{"mem0", `{"id":"1","memory":"c","expiration_date":"` + at + `"}`, true},
+		{"mem0", `{"id":"2","memory":"d","expirationDate":"` + later + `"}`, false},
+	} {
+		if rep := k.read(t, c.format, c.item); (len(rep.Left) == 1) != c.left || (rep.Imported == 0) != c.left {
+			t.Errorf("%s: %+v", c.item, rep)
+		}
+	}
+}
