@@ -124,7 +124,7 @@ func (l *Lender) forgotten(tx store.Tx, cause, subject string, in memory.Place, 
 		return err
 	}
 	_, err = l.n.Rec.Row(tx, audit.Row{Kind: lending.OpForget, Body: body, Keys: []string{in.String()}})
-	return err
+	return errors.Join(err, markForgotten(tx, at, in, gone))
 }
 
 // sweepMemory forgets entries whose end has come, each transaction with its row, and goes

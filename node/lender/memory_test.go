@@ -228,7 +228,9 @@ func TestAReadWithAQueryIsRanked(t *testing.T) {
 	refusedWith(t, err, fault.TooLarge, "query")
 	k.w.Clock.Add(time.Hour)
 	k.add(t, "late", "client:acme")
-	a, r = k.mustRead(t, k.request(t, loan, func(r *lending.ReadRequest) { r.Query, r.Filter = "cranes", lending.MustParse("tag:client:acme age<30m") }))
+	a, r = k.mustRead(t, k.request(t, loan, func(r *lending.ReadRequest) {
+		r.Query, r.Filter = "cranes", lending.MustParse("tag:client:acme age<30m")
+	}))
 	if wantTexts(t, "narrowed", statements(t, a), "late"); r.Seq != 3 {
 		t.Errorf("seq %d: the refusal was counted", r.Seq)
 	}
