@@ -54,7 +54,13 @@ func (s stalling) Read(p []byte) (int, error) {
 	if err := s.until(time.Now().Add(importStall)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return 0, err
 	}
-	return s.r.Read(p)
+	n, err := s.r.Read(p)
+	if err != nil {
+		// The server listens on for the end of the connection, which may be long:
+		// an archive is read only when all of it has come.
+		_ = s.until(time.Time{}) // it could be set before
+	}
+	return n, err
 }
 
 func (s *server) importFile(ctx context.Context, in *importIn) (*struct{ Body Imported }, error) {

@@ -22,6 +22,8 @@
 //	non/<borrower>/<nonce>    8 bytes of time it is forgotten, lending.NonceRecord
 //	vio/<id>/<class>          breachRow: denied acts, and which are in the log
 //	side/<row id>             lending.Side of a granted row
+//	bkp/<~time>               a backup was asked for
+//	fgt/<place>\0<entry>      forgotten; answers that held it keep their salts for now
 //
 // Signed objects (permissions, revocations, requests, receipts) lie in node/library; a
 // row names the request it answers.
@@ -61,6 +63,8 @@ const (
 	keyNonce  = "non/"
 	keyBreach = "vio/"
 	keySide   = "side/"
+	keyBackup = "bkp/"
+	keyForgot = "fgt/"
 )
 
 // Lender is the lending side of one node. It is safe for concurrent use.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -45,21 +44,14 @@ func manyLines(n int) string {
 // nothing twice: on disk, with the database closed and opened in between.
 func TestImportGoesOnWhereItWasInterrupted(t *testing.T) {
 	dir := t.TempDir()
-	open := func() *kit {
-		db, err := store.OpenBadger(dir, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &kit{db: db, e: memory.New(db, func() time.Time { return testNow }), o: Options{At: testNow}}
-	}
-	k := open()
+	k := crashKit(t, dir)
 	text := manyLines(1500)
 	rep, err := k.try(t, "jsonl", &cutReader{[]byte(text[:len(text)/2]), errPulled})
 	if !errors.Is(err, errPulled) || rep.Imported == 0 {
 		t.Fatalf("got %v, want the reader's error; %d imported", err, rep.Imported)
 	}
 	k.db.Close()
-	k = open()
+	k = crashKit(t, dir)
 	defer k.db.Close()
 	rows := 0
 	k.io.Also = func(_ store.Tx, _ memory.Place, es []memory.Entry) error { rows += len(es); return nil }

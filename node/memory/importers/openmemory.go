@@ -37,10 +37,17 @@ func (f openMemory) Lines(ctx context.Context, r io.Reader, emit func(memory.Lin
 	if isZip(head) {
 		return f.zip(ctx, br, emit)
 	}
-	if isLined(br) {
+	if isLined(br) && !f.whole(br) {
 		return f.rows(ctx, br, emit)
 	}
 	return f.document(ctx, br, MaxDocument, emit)
+}
+
+// whole reports whether the file is memories.json, written on one line.
+func (openMemory) whole(br *bufio.Reader) bool {
+	head, _ := br.Peek(sniffBytes) // a shorter file is met whole
+	s := shapeOf(head)
+	return s.outer["memories"] || s.outer["items"] || s.outer["user"]
 }
 
 // rows reads memories.jsonl.
