@@ -133,6 +133,9 @@ func TestFor(t *testing.T) {
 		{"an unknown name", "zip", "", ""},
 		{"an empty file", "auto", "", ""},
 		{"a letter", "auto", "Dear node,", ""},
+		{"brackets", "auto", strings.Repeat("[", 1<<20), ""},
+		{"brackets in a member", "auto", `{"a":` + strings.Repeat("[", 1<<20), ""},
+		{"braces", "auto", strings.Repeat(`{"a":`, 1<<18), ""},
 	} {
 		im, _, err := For(c.format, strings.NewReader(c.head), Options{})
 		got := ""

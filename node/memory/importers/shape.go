@@ -38,6 +38,8 @@ func shapeOf(head []byte) shape {
 func (s shape) pick(path string) step {
 	member, rest, nested := strings.Cut(strings.ReplaceAll(strings.TrimPrefix(path, "[]."), "[]", ""), ".")
 	switch {
+	case strings.Contains(path, "[][]"): // no format's, and a file may nest as deep as it likes
+		return skip
 	case !nested:
 		s.outer[member] = true
 	case !strings.Contains(rest, "."):
