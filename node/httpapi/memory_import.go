@@ -71,6 +71,9 @@ func (s *server) importFile(ctx context.Context, in *importIn) (*struct{ Body Im
 	r, err := s.Lender.Import(ctx, lender.ImportInput{
 		Agent: in.Agent, Project: in.Project, Format: in.Format, File: in.file, DryRun: in.DryRun, Messages: in.Messages, Groups: groups,
 	})
+	if !in.DryRun {
+		s.countImport(r) // what came in before an error is in
+	}
 	if err != nil {
 		return nil, s.refuse(err)
 	}

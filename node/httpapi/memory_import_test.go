@@ -97,4 +97,13 @@ func TestImportsByHTTP(t *testing.T) {
 			t.Errorf("%s: %d %s", c.name, code, b)
 		}
 	}
+	r := httptest.NewRequest("GET", "/metrics", nil)
+	r.RemoteAddr = "127.0.0.1:1"
+	w := httptest.NewRecorder()
+	d.h.ServeHTTP(w, r)
+	for _, want := range []string{`{result="imported"} 3`, `{result="known"} 1`, `{result="rejected"} 3`, `{result="left_out"} 2`} {
+		if !strings.Contains(w.Body.String(), "trustnode_import_lines_total"+want) {
+			t.Errorf("no %s in the metrics", want)
+		}
+	}
 }

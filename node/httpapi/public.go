@@ -59,7 +59,7 @@ func (s *server) metrics() *prometheus.Registry {
 	gauge := func(name, help string, f func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "trustnode", Name: name, Help: help}, f)
 	}
-	reg.MustRegister(newDIDMetrics(s), newLogMetrics(s), s.queries, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	reg.MustRegister(newDIDMetrics(s), newLogMetrics(s), s.queries, s.imports, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		gauge("outbox_waiting", "decisions not yet in the log", func() float64 { return s.own(func(l LogInfo) float64 { return float64(l.Waiting) }) }),
 		gauge("witnessed_orgs", "organizations whose cosignature covers the newest own head", func() float64 { return s.own(func(l LogInfo) float64 { return float64(l.Witnessed) }) }),
 		gauge("charter_seq", "seq of the charter in force", func() float64 {

@@ -57,6 +57,7 @@ type server struct {
 	watches, publicWatches chan struct{}
 	publicCalls            chan struct{}        // one item for each call of a stranger under way
 	queries                prometheus.Histogram // how long queries of events take
+	imports                *prometheus.CounterVec
 }
 
 // New returns the handler of every route. token is the operator's.
@@ -73,6 +74,7 @@ func New(s Services, token, version string, log *slog.Logger) http.Handler {
 	api := humago.New(mux, cfg)
 	srv := &server{Services: s, token: sha256.Sum256([]byte(token)), log: log,
 		watches: make(chan struct{}, maxWatches), publicWatches: make(chan struct{}, maxPublicWatches), publicCalls: make(chan struct{}, maxPublicCalls),
+		imports: newImportLines(),
 		queries: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "trustnode", Name: "query_seconds", Help: "how long a page of events takes", Buckets: recorder.StageBounds()})}
 	api.UseMiddleware(noStore, srv.authorize(api))
 	srv.public(api, mux)
