@@ -23,6 +23,7 @@
 //	der/P/<id>#, der/P/<id>#<n>         what was derived from an entry
 //	hold/P, hold/P/<n>                  whose children have to follow a raise; see Settle
 //	bag/P/<id>                          word counts of the statement
+//	cold/P/<n>, lr/P/<id>               blocks of what nobody reads; when it was read
 //	rv/P/<time><id>                     when an entry is to be looked at again
 //	imp/P/<hash>                        what an importer has brought in already
 //
