@@ -55,7 +55,7 @@ var sole = map[string][]string{
 	"github.com/multiformats/go-multibase":      {"did"},
 	"github.com/danielgtaylor/huma/":            {"node/httpapi"},
 	"filippo.io/torchwood":                      {"attestation/log"},
-	"github.com/klauspost/compress":             {"node/vault"},
+	"github.com/klauspost/compress":             {"node/vault", "node/memory"},
 	"github.com/transparency-dev/merkle":        {"attestation/log"},
 }
 

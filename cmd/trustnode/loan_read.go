@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -27,7 +28,7 @@ func loanRead(c *cli.Context, s *streams) error {
 		}
 		return s.result(out, func(w writer) {
 			for _, e := range out.Entries {
-				printLent(w, e)
+				printLent(w, e, time.Now())
 			}
 			fmt.Fprintf(w, "%s by read %d, %d left; receipt %s\n", count(len(out.Entries), "entry"), out.Receipt.Seq, out.Receipt.Left, out.Receipt.ID)
 			if out.Cursor != "" {
@@ -38,11 +39,12 @@ func loanRead(c *cli.Context, s *streams) error {
 }
 
 // printLent shows a lender's entry as what it is: a quotation.
-func printLent(w writer, entry any) {
+func printLent(w writer, entry any, now time.Time) {
 	var e struct {
 		ID, Kind, Statement, Trust string
 		Rev                        uint64
 		Tags                       []string
+		Review                     time.Time `json:"review_after"`
 	}
 	b, err := json.Marshal(entry)
 	if err == nil {
@@ -53,4 +55,7 @@ func printLent(w writer, entry any) {
 		return
 	}
 	fmt.Fprintf(w, "%s@%d  %s, trust %s  [%s]\n    %q\n", e.ID, e.Rev, e.Kind, e.Trust, strings.Join(e.Tags, " "), strings.Join(strings.Fields(e.Statement), " "))
+	if !e.Review.IsZero() && !now.Before(e.Review) {
+		fmt.Fprintf(w, "    check before relying on it: its lender meant to look at it again by %s\n", e.Review.UTC().Format(time.RFC3339))
+	}
 }

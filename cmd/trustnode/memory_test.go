@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"trustnode/node/httpapi"
 )
@@ -65,4 +66,20 @@ func TestMemoryVerbs(t *testing.T) {
 	says(do(exitFailed, "memory", "forget", "--subject", "Doe, Jane"), "no subject of that name", "hint:")
 	says(do(exitFailed, "memory", "forget", old.ID, "--project", "portfolio"), "none of these entries", "hint:")
 	says(do(exitDone, "memory", "stats", "--project", "portfolio"), "0 entries active, 0 in quarantine, 0 superseded")
+}
+
+// TestAnEntryPastItsReviewSaysSo: its bytes are what they were, and a person is told.
+func TestAnEntryPastItsReviewSaysSo(t *testing.T) {
+	entry := map[string]any{"id": "e1", "rev": 1, "kind": "observation", "statement": "old news", "review_after": "2026-12-05T00:00:00Z"}
+	for at, want := range map[string]bool{"2026-12-04T23:59:59Z": false, "2026-12-05T00:00:00Z": true} {
+		now, err := time.Parse(time.RFC3339, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		printLent(&b, entry, now)
+		if got := strings.Contains(b.String(), "check before relying"); got != want || !strings.Contains(b.String(), "old news") {
+			t.Errorf("at %s: %s", at, b.String())
+		}
+	}
 }

@@ -78,6 +78,7 @@ type Lender struct {
 	gates   map[envelope.ID]*gate  // guarded by mu
 	signers map[did.DID]signer     // guarded by mu
 	cfg     Config
+	rested  time.Time // when entries were last moved between tiers; owned by Run
 
 	// testingOnlyBeforeSend is called between commit and release.
 	testingOnlyBeforeSend func()

@@ -37,6 +37,8 @@ const (
 
 	// sweepEvery is how often ended loans and old nonces are looked for.
 	sweepEvery = time.Minute
+	// restEvery is how often entries are moved between the tiers of memory.
+	restEvery = time.Hour
 	// sweepBatch is how many keys one transaction of a sweep changes.
 	sweepBatch = 512
 	// violationEvery is the least time between two events of one class about one loan.

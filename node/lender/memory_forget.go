@@ -127,8 +127,8 @@ func (l *Lender) forgotten(tx store.Tx, cause, subject string, in memory.Place, 
 	return errors.Join(err, markForgotten(tx, at, in, gone))
 }
 
-// sweepMemory forgets entries whose end has come, each transaction with its row, and goes
-// on with raises that a crash interrupted.
+// sweepMemory forgets entries whose end has come, each transaction with its row, goes on
+// with raises that a crash interrupted, and moves what nobody reads into blocks.
 func (l *Lender) sweepMemory(ctx context.Context, at time.Time) error {
 	held, err := l.n.Entries.Held(ctx)
 	if err != nil {
@@ -138,6 +138,12 @@ func (l *Lender) sweepMemory(ctx context.Context, at time.Time) error {
 		if err := l.n.Entries.Settle(ctx, in); err != nil {
 			return err
 		}
+	}
+	if at.Sub(l.rested) >= restEvery {
+		if err := l.n.Entries.Rest(ctx, at); err != nil {
+			return err
+		}
+		l.rested = at
 	}
 	for {
 		some, err := l.n.Entries.Expired(ctx, at.Unix(), sweepBatch)

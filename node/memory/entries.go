@@ -15,17 +15,18 @@ import (
 // use. Beside the database it holds answers given lately, which are used only
 // while the place is what it was.
 type Entries struct {
-	db     store.DB
-	now    func() time.Time
-	sticky []string // tags that go to what is derived
-	ranker Ranker
-	hot    *hot
+	db      store.DB
+	now     func() time.Time
+	sticky  []string // tags that go to what is derived
+	ranker  Ranker
+	hot     *hot
+	touched *touched
 }
 
 // New returns the memory kept in db, the node's state. now gives the time of
 // ingestion.
 func New(db store.DB, now func() time.Time) *Entries {
-	return &Entries{db: db, now: now, sticky: []string{"confidential"}, ranker: BM25{}, hot: newHot(hotBytes)}
+	return &Entries{db: db, now: now, sticky: []string{"confidential"}, ranker: BM25{}, hot: newHot(hotBytes), touched: newTouched()}
 }
 
 // Stick sets the tags that go to what is derived from an entry; [confidential]

@@ -40,6 +40,7 @@ type Entry struct {
 	SupersededBy  string  // id of the correction, where State is Superseded
 	Authorization string  // id of an approval: a pointer, no secret and no power
 	Writer        did.DID // the agent who wrote it; zero for the operator
+	cold          bool    // its content was read out of a block
 	Loan          string  // id of the permission it was learnt under, where Source.Type is SourceLoan and it is known
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"slices"
 	"time"
 
@@ -80,6 +79,11 @@ func (e *Entries) Find(ctx context.Context, in Place, s lending.Scope, q Query, 
 	})
 	if err != nil {
 		return Found{}, err
+	}
+	if w != nil {
+		for _, ref := range v.out.Refs {
+			e.touched.add(in, ref.Entry)
+		}
 	}
 	if w != nil && !q.Count {
 		w.out = v.out.copy()
@@ -187,7 +191,7 @@ func (v *evaluation) take(r store.Reader, c *card) (bool, error) {
 	if len(v.out.Refs) == v.q.Limit {
 		return false, nil
 	}
-	view, err := r.Get(v.in.viewKey(c.id, c.rev))
+	view, err := view(r, v.in, c.id, c.rev)
 	if err != nil {
 		return false, err
 	}
@@ -329,10 +333,7 @@ func (e *Entries) Render(ctx context.Context, in Place, refs []lending.Ref) ([][
 func render(r store.Reader, in Place, refs []lending.Ref) ([][]byte, error) {
 	views := make([][]byte, 0, len(refs))
 	for _, ref := range refs {
-		b, err := r.Get(in.viewKey(ref.Entry, ref.Rev))
-		if errors.Is(err, store.ErrNotFound) {
-			return nil, ErrGone
-		}
+		b, err := view(r, in, ref.Entry, ref.Rev)
 		if err != nil {
 			return nil, err
 		}

@@ -105,6 +105,9 @@ func (e Entry) lists() []string {
 // save writes an entry's revision and moves the index from old, which is nil
 // for a new entry.
 func save(tx store.Tx, old *Entry, e Entry) error {
+	if err := errors.Join(thaw(tx, e.Place, e.ID), saveSide(tx, old, e), changed(tx, e.Place)); err != nil {
+		return err
+	}
 	if err := tx.Set(e.Place.entryKey(e.ID), e.record()); err != nil {
 		return err
 	}
@@ -114,9 +117,6 @@ func save(tx store.Tx, old *Entry, e Entry) error {
 	now, before := e.lists(), []string(nil)
 	if old != nil {
 		before = old.lists()
-	}
-	if err := errors.Join(saveSide(tx, old, e), changed(tx, e.Place)); err != nil {
-		return err
 	}
 	pos, crd := position(e.Created, e.ID), e.card()
 	for _, list := range now {
@@ -169,5 +169,18 @@ func load(g Getter, in Place, id string) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	return parseRecord(b)
+	n, cold, err := coldAt(b)
+	if err != nil {
+		return Entry{}, err
+	}
+	if cold {
+		f, err := frozenAt(g, in, n, id)
+		if err != nil {
+			return Entry{}, err
+		}
+		b = f.record
+	}
+	e, err := parseRecord(b)
+	e.cold = cold
+	return e, err
 }

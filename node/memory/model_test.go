@@ -91,6 +91,7 @@ func runModel(t *rapid.T, db store.DB) {
 		"forget": m.forget,
 		"revoke": m.revoke,
 		"time":   func(t *rapid.T) { c.at = c.at.Add(time.Duration(rapid.IntRange(1, 90).Draw(t, "s")) * time.Second) },
+		"rest":   m.rest,
 		"":       m.check,
 	})
 }
@@ -248,6 +249,22 @@ func (m *model) revoke(t *rapid.T) {
 	m.revoked[s] = true
 }
 
+// rest packs any entries, and unpacks those read since.
+func (m *model) rest(t *rapid.T) {
+	in := rapid.SampledFrom(modelPlaces).Draw(t, "place")
+	ids := some(t, "ids", m.here(in), 5)
+	err := m.e.db.Update(ctx, func(tx store.Tx) error {
+		_, err := pack(tx, in, ids, m.c.at.Add(time.Hour))
+		return err
+	})
+	if err == nil && rapid.Bool().Draw(t, "read") {
+		err = m.e.warmUp(ctx, m.c.at)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // check compares what is found with the model.
 func (m *model) check(t *rapid.T) {
 	for _, e := range m.all {
@@ -284,6 +301,13 @@ func (m *model) check(t *rapid.T) {
 		for k := range dump(t, m.e.db) {
 			if strings.Contains(k, id) {
 				t.Fatalf("forgotten %s is in key %q", id, k)
+			}
+		}
+		for _, in := range modelPlaces {
+			for _, f := range blocksOf(t, m.e.db, in) {
+				if f.id == id {
+					t.Fatalf("forgotten %s is in a block of %s", id, in)
+				}
 			}
 		}
 	}

@@ -27,6 +27,9 @@ func (e *Entries) ranked(ctx context.Context, v *evaluation) (Found, error) {
 	if err != nil {
 		return Found{}, err
 	}
+	for _, ref := range v.out.Refs {
+		e.touched.add(v.in, ref.Entry)
+	}
 	return v.out, nil
 }
 

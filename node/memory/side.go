@@ -112,7 +112,10 @@ func changed(tx store.Tx, in Place) error {
 
 // erase removes all that is stored of an entry.
 func erase(tx store.Tx, e Entry) error {
-	keys := append(e.sweepKeys(), e.Place.entryKey(e.ID), e.Place.bagKey(e.ID))
+	if err := thaw(tx, e.Place, e.ID); err != nil {
+		return err
+	}
+	keys := append(e.sweepKeys(), e.Place.entryKey(e.ID), e.Place.bagKey(e.ID), e.Place.readKey(e.ID))
 	for rev := range e.Rev {
 		keys = append(keys, e.Place.viewKey(e.ID, rev+1))
 	}

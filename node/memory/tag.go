@@ -154,6 +154,9 @@ func (t *tagging) save(old, n Entry) error {
 	t.wasActive = t.wasActive || old.State == Active
 	t.changed = append(t.changed, n)
 	t.bytes += n.weight()
+	if n.cold {
+		t.bytes += 2 * maxBlockBytes // the block is taken apart
+	}
 	if !t.e.imposed(n).within(t.e.imposed(old)) {
 		t.todo = append(t.todo, raise{id: n.ID})
 	}
