@@ -66,9 +66,10 @@ func restoreFile(ctx context.Context, name, dir string) (RestoreReport, error) {
 	return Restore(ctx, f, RestoreOptions{Dir: dir, Log: slog.New(slog.DiscardHandler)})
 }
 
+// fsck verifies all of a stopped seat, every event judged anew.
 func (s *seat) fsck() FsckReport {
 	s.t.Helper()
-	r, err := Fsck(s.t.Context(), s.cfg, FsckOptions{Log: slog.New(slog.DiscardHandler)})
+	r, err := Fsck(s.t.Context(), s.cfg, FsckOptions{Rebuild: true, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		s.t.Fatal(err)
 	}
