@@ -69,7 +69,7 @@ func printFsck(w writer, r daemon.FsckReport) {
 		fmt.Fprintf(w, "%-11s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	line("logs", "%s, %s: each against its tree, its indexes and the heads kept", count(r.Logs, "log"), count(r.Entries, "entry"))
-	line("heads", "%s, and %s of them and of cosignatures verified", count(r.Notes, "head"), count(r.Signatures, "signature"))
+	line("heads", "%s, and %s on them verified, cosignatures included", count(r.Notes, "head"), count(r.Signatures, "signature"))
 	line("events", "%s", eventsJudged(r))
 	line("rows", "%s against their audit.rows", count(r.Rows, "row"))
 	line("objects", "%s against their ids", count(r.Bodies+r.Objects, "object"))
