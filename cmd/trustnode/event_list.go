@@ -15,6 +15,9 @@ import (
 )
 
 func eventList(c *cli.Context, s *streams) error {
+	if c.Bool("branch") {
+		return eventBranch(c, s)
+	}
 	q, err := filter(c, "order", "limit", "cursor")
 	if err != nil {
 		return err
