@@ -37,7 +37,7 @@ var layers = [][]string{
 	{"node/fault"},
 	{"node/config", "node/store", "node/fetch", "node/guard", "node/vault"},
 	{"node/memory", "node/recorder", "node/library"},
-	{"node/casefile"},
+	{"node/casefile", "node/memory/importers"},
 	{"node/verifier"},
 	{"node/self"},
 	{"node/member", "node/lender", "node/client", "node/party", "node/oracle", "node/resolver"},
