@@ -68,6 +68,7 @@ type Lender struct {
 	n      *self.Node
 	slots  chan struct{} // of one call each
 	limits *limiter
+	agents self.AgentReader
 
 	mu      sync.Mutex
 	known   map[envelope.ID]*known // guarded by mu
