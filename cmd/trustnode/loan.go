@@ -22,7 +22,8 @@ func loanCommand(s *streams) *cli.Command {
 			&cli.IntFlag{Name: "limit", Usage: "most entries, 1..100", Value: 20},
 			&cli.StringFlag{Name: "cursor", Usage: "where the answer before this one ended"}},
 			Action: func(c *cli.Context) error { return loanRead(c, s) }},
-		{Name: "revoke", Usage: "end a loan, at once and for good", ArgsUsage: "PERMISSION", Flags: []cli.Flag{
+		{Name: "revoke", Usage: "end a loan, or every loan to a borrower, at once and for good", ArgsUsage: "PERMISSION", Flags: []cli.Flag{
+			&cli.StringFlag{Name: "borrower", Usage: "instead of one loan all to `DID`, an agent or an organization, now and later"},
 			&cli.StringFlag{Name: "reason", Usage: "ended, misuse, key_compromise, data_subject, policy, mistake or other", Value: "ended"},
 			&cli.StringFlag{Name: "text", Usage: "words for the borrower"}},
 			Action: func(c *cli.Context) error { return loanRevoke(c, s) }},

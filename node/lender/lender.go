@@ -18,7 +18,7 @@
 //	li/<id>                   issuedRow: what was known at issue
 //	lo/<id>                   the loan is open; gone once loan.ended is drafted
 //	le/<id>                   id of the event loan.ended
-//	rev/<kind>/<target>       lending.RevokedBy
+//	rev/<kind>/<target>       lending.RevokedBy; of a borrower also .../<lending agent>, by each signer
 //	non/<borrower>/<nonce>    8 bytes of time it is forgotten, lending.NonceRecord
 //	vio/<id>/<class>          breachRow: denied acts, and which are in the log
 //	side/<row id>             lending.Side of a granted row

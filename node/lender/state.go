@@ -128,9 +128,24 @@ func revoked(g library.Getter, p envelope.Verified[lending.Permission], org did.
 		if err != nil {
 			return nil, err
 		}
+		if ok && t.Kind == lending.TargetBorrower {
+			if by, err = bySigner(g, revKey(t), p.Body().Lender, by); err != nil {
+				return nil, err
+			}
+		}
 		if ok && first == nil {
 			first = &by
 		}
 	}
 	return first, nil
+}
+
+// bySigner is the revocation of a borrower that the lender of a permission signed, where
+// there is one.
+func bySigner(g library.Getter, key []byte, lender did.DID, other lending.RevokedBy) (lending.RevokedBy, error) {
+	own, ok, err := store.GetRow[lending.RevokedBy](g, revByKey(key, lender))
+	if !ok {
+		own = other
+	}
+	return own, err
 }
