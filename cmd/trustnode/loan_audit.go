@@ -12,6 +12,12 @@ import (
 )
 
 func loanAudit(c *cli.Context, s *streams) error {
+	if name := c.String("subject"); name != "" {
+		return loanReaders(c, s, subjectPath(name, "readers"))
+	}
+	if id := c.String("entry"); id != "" {
+		return loanReaders(c, s, "/api/v1/entries/"+url.PathEscape(id)+"/readers")
+	}
 	a, err := args(c, "PERMISSION")
 	if err != nil {
 		return err

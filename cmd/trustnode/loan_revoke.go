@@ -10,8 +10,11 @@ import (
 	"trustnode/node/httpapi"
 )
 
-// loanRevoke ends one loan, or all loans to a borrower.
+// loanRevoke ends one loan, or all loans to a borrower, or what all loans hold of a person.
 func loanRevoke(c *cli.Context, s *streams) error {
+	if name := c.String("subject"); name != "" {
+		return revokeSubject(c, s, name)
+	}
 	in := httpapi.LoanRevoke{Reason: c.String("reason"), Text: c.String("text")}
 	if b := c.String("borrower"); b != "" {
 		if _, err := args(c); err != nil {

@@ -26,6 +26,7 @@ func (s *server) operator(api huma.API) {
 	s.memory(api)
 	s.loans(api)
 	s.borrowers(api)
+	s.subjects(api)
 	s.disputes(api)
 	s.eventRoutes(api)
 	s.eraseRoute(api)

@@ -35,6 +35,10 @@ const (
 	sweepEvery = time.Minute
 	// sweepBatch is how many keys one transaction of a sweep changes.
 	sweepBatch = 512
+	// maxIndexRows and maxIndexKeys bound what one transaction of the index of readers takes
+	// up: an answer of 100 entries adds 116 keys at most, of store.MaxUpdateKeys.
+	maxIndexRows = 1024
+	maxIndexKeys = 8192
 	// violationEvery is the least time between two events of one class about one loan.
 	violationEvery = time.Hour
 	// maxRequests is how many requests one violation names: each denial reads them.
