@@ -30,7 +30,9 @@ func loanCommand(s *streams) *cli.Command {
 			Action: func(c *cli.Context) error { return loanRevoke(c, s) }},
 		{Name: "audit", Usage: "everything that happened under a permission, or who read what", ArgsUsage: "PERMISSION", Flags: []cli.Flag{
 			&cli.StringFlag{Name: "subject", Usage: "instead: everyone who ever read an entry of the person `NAME`, or pseudonym"},
-			&cli.StringFlag{Name: "entry", Usage: "instead: everyone who ever read the entry `ID`"}},
+			&cli.StringFlag{Name: "entry", Usage: "instead: everyone who ever read the entry `ID`"},
+			&cli.StringFlag{Name: "check", Usage: "instead: whether this node returned the receipt, answer or statement in `FILE`, or - for standard input"},
+			&cli.StringFlag{Name: "o", Usage: "with --check: write the proof of the row to `FILE`, which anyone verifies"}},
 			Action: func(c *cli.Context) error { return loanAudit(c, s) }},
 		{Name: "show", Usage: "a permission and how it stands", ArgsUsage: "PERMISSION", Action: func(c *cli.Context) error { return loanShow(c, s) }},
 		{Name: "list", Usage: "loans of this node, lent and borrowed", Action: func(c *cli.Context) error { return loanList(c, s) }},

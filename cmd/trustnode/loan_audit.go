@@ -18,6 +18,9 @@ func loanAudit(c *cli.Context, s *streams) error {
 	if id := c.String("entry"); id != "" {
 		return loanReaders(c, s, "/api/v1/entries/"+url.PathEscape(id)+"/readers")
 	}
+	if c.String("check") != "" {
+		return loanCheck(c, s)
+	}
 	a, err := args(c, "PERMISSION")
 	if err != nil {
 		return err

@@ -27,6 +27,7 @@ func (s *server) operator(api huma.API) {
 	s.loans(api)
 	s.borrowers(api)
 	s.subjects(api)
+	s.auditCheck(api)
 	s.disputes(api)
 	s.eventRoutes(api)
 	s.eraseRoute(api)

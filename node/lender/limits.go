@@ -13,6 +13,8 @@ const (
 	MaxAuditGone = 100_000
 	// MaxLoans is the most loans of one list.
 	MaxLoans = 10_000
+	// MaxCheck is the longest file to check, in bytes: more than any answer.
+	MaxCheck = 2 << 20
 	// MaxReasonText is the longest text to go with a revocation, in bytes.
 	MaxReasonText = 1024
 
