@@ -31,6 +31,8 @@ func loanCommand(s *streams) *cli.Command {
 		{Name: "audit", Usage: "everything that happened under a permission, or who read what", ArgsUsage: "PERMISSION", Flags: []cli.Flag{
 			&cli.StringFlag{Name: "subject", Usage: "instead: everyone who ever read an entry of the person `NAME`, or pseudonym"},
 			&cli.StringFlag{Name: "entry", Usage: "instead: everyone who ever read the entry `ID`"},
+			&cli.BoolFlag{Name: "compare", Usage: "as a borrower: hold the lender's rows to the receipts kept here"},
+			&cli.StringFlag{Name: "as", Usage: "with --compare: own agent that the permission is for"},
 			&cli.StringFlag{Name: "check", Usage: "instead: whether this node returned the receipt, answer or statement in `FILE`, or - for standard input"},
 			&cli.StringFlag{Name: "o", Usage: "with --check: write the proof of the row to `FILE`, which anyone verifies"}},
 			Action: func(c *cli.Context) error { return loanAudit(c, s) }},

@@ -21,6 +21,9 @@ func loanAudit(c *cli.Context, s *streams) error {
 	if c.String("check") != "" {
 		return loanCheck(c, s)
 	}
+	if c.Bool("compare") {
+		return loanCompare(c, s)
+	}
 	a, err := args(c, "PERMISSION")
 	if err != nil {
 		return err

@@ -28,6 +28,7 @@ func (s *server) operator(api huma.API) {
 	s.borrowers(api)
 	s.subjects(api)
 	s.auditCheck(api)
+	s.compare(api)
 	s.disputes(api)
 	s.eventRoutes(api)
 	s.eraseRoute(api)
