@@ -323,6 +323,9 @@ func (r *Recorder) signHeadLocked(ctx context.Context) (*HeadNews, error) {
 	}
 	end := r.time(StageStore)
 	if err := r.judgeHeld(ctx, r.cfg.Org, note); err != nil {
+		if errors.Is(err, store.ErrCorrupt) {
+			r.enter(Corrupt, misfit(err))
+		}
 		return nil, err
 	}
 	end()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"golang.org/x/mod/sumdb/tlog"
+
 	"trustnode/attestation"
 	"trustnode/attestation/history"
 	"trustnode/did"
@@ -102,7 +104,7 @@ func (j *judging) run(ctx context.Context) error {
 }
 
 func (j *judging) open(ctx context.Context, i int) {
-	if _, known := j.early(i); !known {
+	if _, known := j.early(i); !known && !j.claims[i].tried {
 		j.claims[i].open(ctx, j.keys.At(j.index(i)))
 	}
 }
@@ -310,7 +312,7 @@ func (r *Recorder) judgeHeld(ctx context.Context, d did.DID, note []byte) error 
 		if err != nil {
 			return err
 		}
-		j, err := r.judge(ctx, d, from, claims)
+		j, err := r.judgeStored(ctx, l, d, from, claims)
 		if err != nil {
 			return err
 		}
@@ -323,6 +325,29 @@ func (r *Recorder) judgeHeld(ctx context.Context, d did.DID, note []byte) error 
 			return err
 		}
 	}
+}
+
+// judgeStored judges claims that were read back from a log, at an index on. What does not
+// stand must still be what was stored: a bit that the disk turned would make an event void
+// for good. *store.Misfit is the error for that. The caller holds the log.
+func (r *Recorder) judgeStored(ctx context.Context, l attestation.Log, d did.DID, first uint64, claims []claim) (*judging, error) {
+	j, err := r.judge(ctx, d, first, claims)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range j.out.Judged {
+		if v.Verdict.Standing != attestation.Void {
+			continue
+		}
+		h, err := l.ReadHashes([]int64{tlog.StoredHashIndex(0, int64(j.index(i)))})
+		if err != nil {
+			return nil, err
+		}
+		if h[0] != claims[i].entry.Hash() {
+			return nil, &store.Misfit{Org: d, Index: j.index(i)}
+		}
+	}
+	return j, nil
 }
 
 // judgeAll judges what of a log is not judged, after a start.

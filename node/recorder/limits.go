@@ -1,6 +1,10 @@
 package recorder
 
-import "time"
+import (
+	"time"
+
+	"trustnode/attestation"
+)
 
 const (
 	// maxBacklog is how many outbox items may wait before new work is
@@ -23,6 +27,20 @@ const (
 	maxItem = 2048
 	// maxOpened is how many opened events each half of the cache holds.
 	maxOpened = 8192
+	// bulk is how many events come at once that are logged before they are judged: what
+	// takes longer to judge than to make durable. Fewer are judged as they come, so that
+	// an event alone is authored with the same write that logs it.
+	bulk = 32
+	// maxUnjudged is how many events of one log may wait for their verdict: what two cores
+	// judge in a second or two. Whoever brings more waits, and so does an event that has
+	// to be authored before it is delivered.
+	maxUnjudged = 1 << 15
+	// judgeStep is how many events are judged between two looks at the other logs.
+	judgeStep = 4 * attestation.MaxBatch
+	// yieldEvery and maxYield are how long judging lets pass what is pouring in: in steps of
+	// the one, and not longer than the other, so that nobody keeps it from going on.
+	yieldEvery = 5 * time.Millisecond
+	maxYield   = 50 * time.Millisecond
 	// maxCosignBody is the largest answer of a witness in bytes.
 	maxCosignBody = 4 << 10
 )
