@@ -163,8 +163,7 @@ func (r *Recorder) openEarly(ctx context.Context, d did.DID, first uint64, claim
 // were read.
 func (r *Recorder) judgeOpened(ctx context.Context, d did.DID, from uint64, claims []claim, moves uint64) (*HeadNews, error) {
 	defer r.logs.of(d)()
-	to := from + uint64(len(claims))
-	if r.movesOf(d) != moves || r.cfg.Events.Judged(d) != from || r.size(ctx, d) < to {
+	if r.movesOf(d) != moves {
 		return nil, nil
 	}
 	l, err := r.cfg.Events.Log(ctx, d)
@@ -175,10 +174,10 @@ func (r *Recorder) judgeOpened(ctx context.Context, d did.DID, from uint64, clai
 		return nil, err
 	}
 	note, _, _ := r.cfg.Events.Newest(d)
-	return &HeadNews{Org: d, Size: to, Note: note}, nil
+	return &HeadNews{Org: d, Size: from + uint64(len(claims)), Note: note}, nil
 }
 
-// movesOf counts how often keys or the branch of a log changed.
+// movesOf counts how often a log was judged on, or its keys or its branch changed.
 func (r *Recorder) movesOf(d did.DID) uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

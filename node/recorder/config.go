@@ -131,7 +131,7 @@ type Recorder struct {
 	asked   uint64        // audit.rows asked for, counted
 	served  uint64        // of those, answered
 	keys    map[did.DID]history.Keys
-	moves   map[did.DID]uint64 // how often keys or the branch of a log changed
+	moves   map[did.DID]uint64 // how often a log was judged on, or its keys or its branch changed
 	cosigns map[did.DID]uint64 // size each witness is known to hold
 	opened  openedCache
 	muted   muted
