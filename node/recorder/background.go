@@ -99,7 +99,7 @@ func (r *Recorder) judgeLoop(ctx context.Context) {
 // here too, and is not lost by being judged later.
 func (r *Recorder) yield(ctx context.Context) {
 	for waited := time.Duration(0); waited < maxYield && ctx.Err() == nil; waited += yieldEvery {
-		if r.cfg.Now().UnixNano()-r.poured.Load() > int64(2*yieldEvery) {
+		if r.cfg.Now().UnixNano()-r.poured.Load() > int64(quietAfter) {
 			return
 		}
 		time.Sleep(yieldEvery)

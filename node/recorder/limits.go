@@ -37,10 +37,12 @@ const (
 	maxUnjudged = 1 << 15
 	// judgeStep is how many events are judged between two looks at the other logs.
 	judgeStep = 4 * attestation.MaxBatch
-	// yieldEvery and maxYield are how long judging lets pass what is pouring in: in steps of
-	// the one, and not longer than the other, so that nobody keeps it from going on.
-	yieldEvery = 5 * time.Millisecond
-	maxYield   = 50 * time.Millisecond
+	// quietAfter is how long nothing has come that waits, until judging no longer makes
+	// way; maxYield how long it does at most between two steps, so that nobody keeps it
+	// from going on; yieldEvery how often that is looked at.
+	quietAfter = 50 * time.Millisecond
+	maxYield   = 250 * time.Millisecond
+	yieldEvery = 10 * time.Millisecond
 	// maxCosignBody is the largest answer of a witness in bytes.
 	maxCosignBody = 4 << 10
 )
