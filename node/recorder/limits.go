@@ -32,9 +32,9 @@ const (
 	// an event alone is authored with the same write that logs it.
 	bulk = 32
 	// maxUnjudged is how many events of one log may wait for their verdict: what two cores
-	// judge in a second or two. Whoever brings more waits, and so does an event that has
+	// judge in about three seconds. Whoever brings more waits, and so does an event that has
 	// to be authored before it is delivered.
-	maxUnjudged = 1 << 15
+	maxUnjudged = 1 << 16
 	// judgeStep is how many events are judged between two looks at the other logs.
 	judgeStep = 4 * attestation.MaxBatch
 	// quietAfter is how long nothing has come that waits, until judging no longer makes
