@@ -139,8 +139,7 @@ func (r *Recorder) judgeSome(ctx context.Context, d did.DID) (bool, error) {
 	return true, nil
 }
 
-// openEarly verifies claims of one log under the keys that it is now known to have, up to one
-// that may change them.
+// openEarly verifies claims of one log under the keys that it is now known to have.
 func (r *Recorder) openEarly(ctx context.Context, d did.DID, first uint64, claims []claim) error {
 	if wait, err := r.blocked(ctx, d); err != nil || wait {
 		return err
@@ -149,13 +148,8 @@ func (r *Recorder) openEarly(ctx context.Context, d did.DID, first uint64, claim
 	if err != nil {
 		return err
 	}
-	j := r.judgingOf(ctx, k, first, claims)
-	end := 0
-	for end < len(claims) && !claims[end].opens() {
-		end++
-	}
 	defer r.time(StageJudge)()
-	onAllCores(end, func(i int) { j.open(ctx, i) })
+	r.judgingOf(ctx, k, first, claims).openFirst(ctx)
 	return nil
 }
 

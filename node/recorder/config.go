@@ -169,6 +169,7 @@ type sequencer struct {
 	from     uint64    // outbox number before the first of read
 	read     []item    // committed items that wait, as far as they were read
 	signers  map[string]envelope.Signer
+	made     opened // of the newest batch
 }
 
 // New checks cfg and makes key/current and log/opened where they are missing.

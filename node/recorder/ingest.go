@@ -364,7 +364,7 @@ func (r *Recorder) judgeBefore(ctx context.Context, d did.DID, held uint64, fres
 		return r.makeRoom(ctx, d, held, fresh)
 	}
 	if r.cfg.Events.Judged(d) < held {
-		return r.judgeHeld(ctx, d, nil)
+		return r.judgeHeld(ctx, d, nil, opened{})
 	}
 	return nil
 }

@@ -103,6 +103,15 @@ func (j *judging) run(ctx context.Context) error {
 	return nil
 }
 
+// openFirst verifies claims on all cores, up to one that may change the keys.
+func (j *judging) openFirst(ctx context.Context) {
+	end := 0
+	for end < len(j.claims) && !j.claims[end].opens() {
+		end++
+	}
+	onAllCores(end, func(i int) { j.open(ctx, i) })
+}
+
 func (j *judging) open(ctx context.Context, i int) {
 	if _, known := j.early(i); !known && !j.claims[i].tried {
 		j.claims[i].open(ctx, j.keys.At(j.index(i)))
@@ -195,12 +204,25 @@ func (r *Recorder) judgeAt(ctx context.Context, l attestation.Log, k history.Key
 }
 
 func heldClaims(ctx context.Context, l attestation.Log, from, to uint64) ([]claim, error) {
+	return heldClaimsKnown(ctx, l, from, to, opened{})
+}
+
+// heldClaimsKnown reads entries back, and takes over those that are as they were when they were verified.
+func heldClaimsKnown(ctx context.Context, l attestation.Log, from, to uint64, known opened) ([]claim, error) {
 	entries := make([]attestation.Entry, 0, to-from)
 	err := l.Entries(ctx, from, to, func(_ uint64, en attestation.Entry) error {
 		entries = append(entries, en)
 		return nil
 	})
-	return claimsOf(entries), err
+	out := make([]claim, len(entries))
+	onAllCores(len(out), func(i int) {
+		if c, ok := known.at(from+uint64(i), entries[i]); ok {
+			out[i] = c
+		} else {
+			out[i].read(entries[i])
+		}
+	})
+	return out, err
 }
 
 // apply moves the key history, and returns what a compromise taints. What is judged with it
@@ -298,8 +320,9 @@ func (r *Recorder) becomes(ctx context.Context, d did.DID, j *judging) (rotated 
 }
 
 // judgeHeld judges what of a log is held and not judged, and stores a note with the last of
-// it, if there is one. The caller holds the log.
-func (r *Recorder) judgeHeld(ctx context.Context, d did.DID, note []byte) error {
+// it, if there is one. known are entries of it that were verified before. The caller holds
+// the log.
+func (r *Recorder) judgeHeld(ctx context.Context, d did.DID, note []byte, known opened) error {
 	l, err := r.cfg.Events.Log(ctx, d)
 	if err != nil {
 		return err
@@ -308,7 +331,10 @@ func (r *Recorder) judgeHeld(ctx context.Context, d did.DID, note []byte) error 
 	for {
 		from := r.cfg.Events.Judged(d)
 		to := min(h.Size, from+attestation.MaxBatch)
-		claims, err := heldClaims(ctx, l, from, to)
+		if known.moves != r.movesOf(d) {
+			known = opened{}
+		}
+		claims, err := heldClaimsKnown(ctx, l, from, to, known)
 		if err != nil {
 			return err
 		}
@@ -356,5 +382,5 @@ func (r *Recorder) judgeAll(ctx context.Context, d did.DID) error {
 	if r.size(ctx, d) == r.cfg.Events.Judged(d) {
 		return nil
 	}
-	return r.judgeHeld(ctx, d, nil)
+	return r.judgeHeld(ctx, d, nil, opened{})
 }
