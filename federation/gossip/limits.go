@@ -94,8 +94,10 @@ const (
 	// there is no charter that says how often to make one.
 	beaconIdle = time.Minute
 
-	// publishApart keeps the packages of one log below perSecond.
+	// publishApart and publishBurst keep the messages of one log below perSecond: 45 in any
+	// second, which leaves some for heads that were cosigned.
 	publishApart = 25 * time.Millisecond
+	publishBurst = 5
 	// publishMost is how many entries are published at most; for more, the head alone.
 	publishMost = 1024
 	// roundApart and promptApart are the least times between two cosign rounds.
