@@ -31,7 +31,7 @@ func place(t testing.TB, name string) memory.Place {
 
 func writer(t testing.TB, project string) memory.Writer {
 	t.Helper()
-	w, err := memory.NewWriter(place(t, project), did.MustParse("did:web:harbor.example:agents:berths"), memory.ByImport)
+	w, err := memory.NewWriter(place(t, project), did.MustParse("did:web:harbor.example:agents:berths"), memory.ByOperator) // Import makes it its own surface
 	if err != nil {
 		t.Fatal(err)
 	}
