@@ -12,7 +12,6 @@ import (
 	"trustnode/federation/lending"
 	"trustnode/node/fault"
 	"trustnode/node/memory"
-	"trustnode/node/self"
 	"trustnode/node/store"
 )
 
@@ -45,7 +44,7 @@ func (l *Lender) Forget(ctx context.Context, in ForgetInput) (ForgetResult, erro
 		return ForgetResult{}, fault.New(fault.Invalid, "unlink", "a name is unlinked with its subject").WithHint("--subject NAME --unlink")
 	}
 	if in.Subject != "" {
-		s, err := l.subject(self.ViewGetter(ctx, l.n.DB), in.Subject)
+		s, err := l.subject(ctx, in.Subject)
 		if err != nil {
 			return ForgetResult{}, refusal(err)
 		}
