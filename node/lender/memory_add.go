@@ -86,7 +86,7 @@ func (l *Lender) pseudonyms(tx store.Tx, names []string) ([]string, error) {
 func (l *Lender) knownSubjects(g memory.Getter, names []string) ([]string, error) {
 	var out []string
 	for _, n := range names {
-		s, err := l.subjectOf(g, n)
+		s, err := l.subjectIn(g, n)
 		if err != nil {
 			return nil, err
 		}
@@ -95,12 +95,12 @@ func (l *Lender) knownSubjects(g memory.Getter, names []string) ([]string, error
 	return out, nil
 }
 
-// subjectOf finds a data subject by name or pseudonym.
-func (l *Lender) subjectOf(g memory.Getter, text string) (memory.Subject, error) {
+// subjectIn finds a person by name or pseudonym.
+func (l *Lender) subjectIn(g memory.Getter, text string) (memory.Subject, error) {
 	s, err := l.n.Entries.Subject(g, tenant, text)
 	if errors.Is(err, memory.ErrNoSubject) {
 		return s, fault.New(fault.NotFound, "subject", "no subject of that name is known here").
-			WithHint("names are matched exactly; memory tag --subject NAME gives an entry one")
+			WithHint("give the name as it was given to memory tag --subject, or the pseudonym")
 	}
 	return s, err
 }

@@ -63,6 +63,6 @@ func (l *Lender) RevokeSubject(ctx context.Context, subject, reason string) (Rev
 
 // subject finds a person by name or pseudonym.
 func (l *Lender) subject(ctx context.Context, text string) (memory.Subject, error) {
-	s, err := l.subjectOf(self.ViewGetter(ctx, l.n.DB), text)
+	s, err := l.subjectIn(self.ViewGetter(ctx, l.n.DB), text)
 	return s, refusal(err)
 }

@@ -52,7 +52,7 @@ func (e Entry) countLoan(tx store.Tx, by int64) error {
 	if e.Loan == "" {
 		return nil
 	}
-	return add(tx, loanCountKey(e.Loan), by)
+	return addNumber(tx, loanCountKey(e.Loan), by)
 }
 
 // LearntUnder is how many entries were learnt under a permission, in all places.
