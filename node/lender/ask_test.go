@@ -360,7 +360,9 @@ func TestSublend(t *testing.T) {
 		t.Fatal(err)
 	}
 	forThird := func(parent envelope.ID) func(*lending.LoanRequest) {
-		return func(r *lending.LoanRequest) { r.Parent, r.For, r.Scope = parent, third, lending.MustParse("tag:week:49") }
+		return func(r *lending.LoanRequest) {
+			r.Parent, r.For, r.Scope = parent, third, lending.MustParse("tag:week:49")
+		}
 	}
 	_, err = k.Ask(t.Context(), k.wantLoan(t, forThird(plain.ID)))
 	refusedWith(t, err, fault.Refused, "parent")

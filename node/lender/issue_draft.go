@@ -2,10 +2,7 @@ package lender
 
 import (
 	"context"
-	"regexp"
 	"slices"
-	"strconv"
-	"time"
 
 	"trustnode/did/envelope"
 	"trustnode/federation/lending"
@@ -35,9 +32,9 @@ func (i *issuing) draft(in IssueInput) error {
 	if err != nil {
 		return fault.Wrap(fault.Invalid, "scope", err).WithHint("say what is included, e.g. tag:client:acme -tag:confidential age<90d")
 	}
-	end, err := parseEnd(in.Expires, i.at)
+	end, err := lending.ParseEnd(in.Expires, i.at)
 	if err != nil {
-		return err
+		return fault.Wrap(fault.Invalid, "expires", err).WithHint("e.g. --expires 720h or --expires 2026-12-31T00:00:00Z")
 	}
 	if err := envelope.CheckText(in.Purpose, false); err != nil || in.Purpose == "" {
 		return fault.New(fault.Invalid, "purpose", "the purpose is not 1 to %d bytes of plain text on one line", lending.MaxPurpose).WithHint("give --purpose, without line breaks")
@@ -69,8 +66,8 @@ func (i *issuing) options(in IssueInput) (err error) {
 		return fault.New(fault.Invalid, "cost_cap", "a cost cap needs prices, which come with a pact that both signed").WithHint("leave --cost-cap out: without prices nothing is billed")
 	}
 	if in.NotBefore != "" && in.NotBefore != leaveOut {
-		if i.p.NotBefore, err = parseStart(in.NotBefore, i.at); err != nil {
-			return err
+		if i.p.NotBefore, err = lending.ParseEnd(in.NotBefore, i.at); err != nil {
+			return fault.Wrap(fault.Invalid, "not_before", err).WithHint("e.g. --not-before 24h or --not-before 2026-12-31T00:00:00Z")
 		}
 	}
 	if in.CacheS != nil {
@@ -102,38 +99,4 @@ func sorted(in []string) []string {
 	out := slices.Clone(in)
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// parseStart reads when a loan begins: a duration from at, or a time.
-func parseStart(text string, at time.Time) (envelope.Time, error) {
-	t, err := parseEnd(text, at)
-	if err != nil {
-		return t, fault.New(fault.Invalid, "not_before", "%.40q is neither a duration nor a time", text).
-			WithHint("e.g. --not-before 24h or --not-before 2026-12-31T00:00:00Z")
-	}
-	return t, nil
-}
-
-var inDays = regexp.MustCompile(`^([0-9]{1,5})([dw])$`)
-
-// parseEnd reads a duration from at, or a time.
-func parseEnd(text string, at time.Time) (envelope.Time, error) {
-	if t, err := envelope.ParseTime(text); err == nil {
-		return t, nil
-	}
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return envelope.TimeOf(t), nil
-	}
-	if m := inDays.FindStringSubmatch(text); m != nil {
-		n, _ := strconv.Atoi(m[1])
-		if m[2] == "w" {
-			n *= 7
-		}
-		return envelope.TimeOf(at.AddDate(0, 0, n)), nil
-	}
-	if d, err := time.ParseDuration(text); err == nil && d > 0 {
-		return envelope.TimeOf(at.Add(d)), nil
-	}
-	return envelope.Time{}, fault.New(fault.Invalid, "expires", "%.40q is neither a duration nor a time", text).
-		WithHint("e.g. --expires 720h or --expires 2026-12-31T00:00:00Z")
 }
