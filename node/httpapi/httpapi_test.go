@@ -124,6 +124,7 @@ var operations = map[string]struct {
 	"loanShow":         {route{"GET", "/api/v1/permissions/{id}"}, true},
 	"loanRevoke":       {route{"POST", "/api/v1/permissions/{id}/revoke"}, true},
 	"loanAudit":        {route{"GET", "/api/v1/permissions/{id}/audit"}, true},
+	"loanRevokeSigned": {route{"POST", "/api/v1/revocations"}, true},
 	"loanPreview":      {route{"POST", "/api/v1/permissions/preview"}, true},
 	"loanRequest":      {route{"POST", "/api/v1/loans/requests"}, true},
 	"loanRequestList":  {route{"GET", "/api/v1/loans/requests"}, true},

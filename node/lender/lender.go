@@ -124,9 +124,11 @@ type issuedRow struct {
 	Request     envelope.ID `json:"request,omitempty"`  // loanrequest that it answers
 }
 
+// signer signs for an agent; what a person lent, an agent with capability receipts answers.
 type signer struct {
 	envelope.Signer
 	kid string
+	who did.DID // whose key it is
 }
 
 func idKey(prefix string, id envelope.ID) []byte { return []byte(prefix + id.String()) }
@@ -252,6 +254,9 @@ func (l *Lender) lenderKey(ctx context.Context, d did.DID) (signer, error) {
 	if err != nil {
 		return signer{}, err
 	}
+	if row.Kind == human {
+		return l.receiptsKey(ctx, row)
+	}
 	return l.signer(ctx, row)
 }
 
@@ -264,6 +269,9 @@ func (l *Lender) forgetKey(d did.DID) {
 
 // signer returns the signer of an own agent with the key that its row names.
 func (l *Lender) signer(ctx context.Context, row self.AgentRow) (signer, error) {
+	if row.Kind == human {
+		return signer{}, errPerson(row)
+	}
 	l.mu.Lock()
 	s, ok := l.signers[row.Agent]
 	l.mu.Unlock()
@@ -281,14 +289,18 @@ func (l *Lender) signer(ctx context.Context, row self.AgentRow) (signer, error) 
 		return signer{}, fault.New(fault.Unavailable, "no_key", "the key held here for agent %s is not the one its object names", row.Name).
 			WithHint("give the agent a new object")
 	}
-	s = signer{key, kid}
+	s = signer{key, kid, row.Agent}
+	l.keepSigner(row.Agent, s)
+	return s, nil
+}
+
+func (l *Lender) keepSigner(d did.DID, s signer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.signers) >= maxKnown {
 		clear(l.signers)
 	}
-	l.signers[row.Agent] = s
-	return s, nil
+	l.signers[d] = s
 }
 
 // clock returns the time to decide at, and whether it is trusted.

@@ -94,6 +94,10 @@ type IssueInput struct {
 	WriteTo    []string // at most 4 destinations, with pattern downstream_write
 	CostCap    string   // refused: there are no prices without a pact
 
+	// Signed is the permission in its compact form, where a person's own key signed what
+	// a preview gave; all else but Request is then left out.
+	Signed string
+
 	Preview bool // say what would be lent, issue nothing
 }
 
@@ -115,6 +119,7 @@ type Loan struct {
 	Replaces    envelope.ID    // permission that ended with its issue, or zero
 	Growth      *Growth        // nil unless it has grown
 	Survey      *memory.Survey // of a preview
+	Body        []byte         // of a preview, where a person lends: what that person is to sign
 }
 
 // Call is one request of a borrower, as it came: the same bytes by every carrier.
