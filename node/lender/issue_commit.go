@@ -101,7 +101,7 @@ func (i *issuing) store(ctx context.Context, k *known, body []byte) error {
 // finish is what follows a revocation that is durable: releases under way are drained, and
 // the log is told.
 func (l *Lender) finish(ctx context.Context, k *known, g *gate) {
-	g.close(drainTime)
+	drain(drainTime, g)
 	if err := l.end(ctx, k, "revoked"); err != nil {
 		l.n.Log.WarnContext(ctx, "the end of a loan is not in the log yet", "loan", k.perm.ID().String(), "error", err)
 	}
@@ -118,7 +118,7 @@ func (i *issuing) again(tx store.Tx) error {
 			return fault.New(fault.Conflict, "agent", "agent %s changed meanwhile", was.Name).WithHint("try again")
 		}
 	}
-	return nil
+	return revokedBorrower(tx, i.borrower.Agent, i.borrower.Org)
 }
 
 func (i *issuing) write(tx store.Tx, k *known, body []byte) error {

@@ -18,7 +18,7 @@
 //	li/<id>                   issuedRow: what was known at issue
 //	lo/<id>                   the loan is open; gone once loan.ended is drafted
 //	le/<id>                   id of the event loan.ended
-//	rev/<kind>/<target>       lending.RevokedBy
+//	rev/<kind>/<target>       lending.RevokedBy; of a borrower also .../<lending agent>, by each signer
 //	non/<borrower>/<nonce>    8 bytes of time it is forgotten, lending.NonceRecord
 //	non/<borrower>/<nonce>/ask  8 bytes of time it is forgotten, id of the loan request
 //	lr/<id>                   askRow: a loan request and what came of it
@@ -27,6 +27,9 @@
 //	imp/<place>/<began>       importSpan: when the entries of one import were taken in
 //	vio/<id>/<class>          breachRow: denied acts, and which are in the log
 //	side/<row id>             lending.Side of a granted row
+//	rs/<tenant>/<subject>/<id>      readerRow: how often a permission read of a subject
+//	re/<tenant>/<project>/<entry>/<id>  readerRow: how often it read an entry
+//	ri                        8 bytes: number of the last audit row that both hold
 //
 // Signed objects (permissions, revocations, requests, receipts) lie in node/library; a
 // row names the request it answers.
@@ -66,6 +69,10 @@ const (
 	keyNonce  = "non/"
 	keyBreach = "vio/"
 	keySide   = "side/"
+
+	keySubjectReader = "rs/"
+	keyEntryReader   = "re/"
+	keyIndexed       = "ri"
 )
 
 // Lender is the lending side of one node. It is safe for concurrent use.
@@ -74,6 +81,9 @@ type Lender struct {
 	slots  chan struct{} // of one call each
 	looked time.Time     // owned by Run: when it was last looked how far loans have grown
 	limits *limiter
+	agents self.AgentReader
+
+	indexing sync.Mutex // held by who brings the index of readers up to now
 
 	mu      sync.Mutex
 	known   map[envelope.ID]*known // guarded by mu
@@ -147,10 +157,18 @@ func getNonce(g library.Getter, key []byte) (*lending.NonceRecord, error) {
 		return nil, err
 	}
 	if len(b) < 8 {
-		return nil, fmt.Errorf("row %.40q is damaged", key)
+		return nil, errDamaged(true, string(key))
 	}
 	rec, err := lending.ParseNonceRecord(b[8:])
 	return &rec, err
+}
+
+// errDamaged is the error for a row that does not read, or nil.
+func errDamaged(bad bool, key string) error {
+	if !bad {
+		return nil
+	}
+	return fmt.Errorf("row %.40q is damaged", key)
 }
 
 func putNonce(tx store.Tx, key []byte, rec lending.NonceRecord) error {
