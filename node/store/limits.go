@@ -1,5 +1,7 @@
 package store
 
+import "time"
+
 // The limits of what one database takes. They keep a batch below the 15 % of
 // a memtable at which Badger refuses a transaction, and every value below the
 // size from which Badger would keep it outside the LSM tree, in files whose
@@ -20,6 +22,10 @@ const (
 	// maxGroup is the most Updates that share one commit: at 4,096 the
 	// fsync is a negligible part of each, and a caller waits for few others.
 	maxGroup = 4096
+	// maxForming is how long a group may take to form. A commit takes about as long as the
+	// functions it commits took, so what is urgent and came just too late waits for twice this,
+	// however many others wait; and the fsync stays a small part of a group that runs for so long.
+	maxForming = 2 * time.Millisecond
 
 	memTableBytes  = 32 << 20
 	blockCacheSize = 24 << 20
