@@ -161,7 +161,7 @@ func printStatus(w writer, st httpapi.Status) {
 			fmt.Fprintf(w, "mediator    %s\n", f.Mediator)
 		}
 	}
-	fmt.Fprintf(w, "log         %d entries, %d waiting, witnessed %d of %d\n", st.Log.Size, st.Log.Waiting, st.Log.Witnessed, st.Log.Need)
+	fmt.Fprintf(w, "log         %s, %d waiting, witnessed %s\n", count(st.Log.Size, "entry"), st.Log.Waiting, haveOf(st.Log.Witnessed, st.Log.Need))
 	for _, p := range st.Peers {
 		link := "no link"
 		if p.Linked {
