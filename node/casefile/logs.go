@@ -38,7 +38,7 @@ func (p *opener) logs() error {
 	})
 	var kept []claimed
 	for i := 0; i < len(all); {
-		found, err := p.sameKeys(all[i:])
+		found, err := p.sameKeys(all[i:], p.entry)
 		if err != nil {
 			return err
 		}
@@ -94,13 +94,13 @@ func rekeys(e attestation.Event) bool { return e.Type == "log.opened" || e.Type 
 
 // sameKeys verifies the first entries of a list that stand under the same keys of the same log, side by side: one that
 // changes the keys stands alone.
-func (p *opener) sameKeys(all []claimed) ([]found, error) {
+func (p *opener) sameKeys(all []claimed, judge func(history.Keys, claimed) (envelope.Verified[attestation.Event], error)) ([]found, error) {
 	n := 1
 	for !rekeys(all[0].event) && n < len(all) && all[n].event.Org == all[0].event.Org && !rekeys(all[n].event) {
 		n++
 	}
 	k, out := p.history(all[0].event.Org), make([]found, n)
-	err := Parallel(p.ctx, n, func(i int) { out[i].event, out[i].err = p.entry(k, all[i]) })
+	err := Parallel(p.ctx, n, func(i int) { out[i].event, out[i].err = judge(k, all[i]) })
 	return out, err
 }
 
@@ -112,13 +112,18 @@ func (p *opener) history(org did.DID) history.Keys {
 	return history.New(org)
 }
 
-// entry verifies one event at its place, after k.
+// entry verifies one event with its proof, after k.
 func (p *opener) entry(k history.Keys, c claimed) (envelope.Verified[attestation.Event], error) {
-	var none envelope.Verified[attestation.Event]
-	org, i, size := c.event.Org, c.proof.Index, c.proof.Note.Head.Size
 	if err := c.proof.Check(c.entry.Hash()); err != nil {
-		return none, fault(c.line, "%s %d does not lead to the head of size %d", p.org(org), i, size)
+		return envelope.Verified[attestation.Event]{}, fault(c.line, "%s %d does not lead to the head of size %d", p.org(c.event.Org), c.proof.Index, c.proof.Note.Head.Size)
 	}
+	return p.place(k, c)
+}
+
+// place verifies one event under the key of its place, after k.
+func (p *opener) place(k history.Keys, c claimed) (envelope.Verified[attestation.Event], error) {
+	var none envelope.Verified[attestation.Event]
+	org, i := c.event.Org, c.proof.Index
 	if what := p.missing(k, c.event); what != "" {
 		return none, pending(c.line, "%s %d %s is pending: %s", p.org(org), i, c.event.Type, what)
 	}

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"trustnode/attestation"
 	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/did/envelope/envelopetest"
@@ -46,8 +45,7 @@ func events(t testing.TB, n int) []byte {
 	w.lend()
 	list := []any{"permission", w.perm}
 	for range n {
-		list = append(list, "event", w.append(w.acme, attestation.Draft{Type: "loan.violation", Subject: w.perm.String(), Refs: []envelope.ID{w.perm},
-			Data: attestation.LoanViolation{Borrower: w.quant.did, Class: "read_after_end", Number: 1, Permission: w.perm}}))
+		list = append(list, "event", w.violation())
 	}
 	w.head(w.acme)
 	return w.filed(n, list)

@@ -57,14 +57,21 @@ func (w *words) entries() {
 // witnessed counts who has seen an entry, of how many the charter asks for. Without a charter
 // nobody has to, which is said; how many others should have is then not known.
 func (w *words) witnessed(e Entry) string {
-	n := len(e.Witnessed)
-	switch {
-	case !w.s.Chain.IsZero():
-		return fmt.Sprintf("witnessed %d of %d", n, w.s.Chain.Head().Policy.FreshQuorum)
-	case n == 0:
-		return "witnessed 0 of 0"
+	if w.s.Chain.IsZero() {
+		return haveNeed(len(e.Witnessed), -1)
 	}
-	return fmt.Sprintf("witnessed %d", n)
+	return haveNeed(len(e.Witnessed), int(min(w.s.Chain.Head().Policy.FreshQuorum, maxNotes)))
+}
+
+// haveNeed says how many organizations cosigned, and how many are asked for; below 0 that is not known.
+func haveNeed(have, need int) string {
+	switch {
+	case need >= 0:
+		return fmt.Sprintf("witnessed by %d, %d needed", have, need)
+	case have == 0:
+		return "witnessed by nobody"
+	}
+	return fmt.Sprintf("witnessed by %d", have)
 }
 
 func (w *words) entry(e Entry) {
