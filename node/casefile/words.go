@@ -58,6 +58,9 @@ func (w *words) entries() {
 // nobody has to, which is said; how many others should have is then not known.
 func (w *words) witnessed(e Entry) string {
 	if w.s.Chain.IsZero() {
+		if len(e.Witnessed) == 0 {
+			return "witnessed 0 of 0" // nobody has to
+		}
 		return haveNeed(len(e.Witnessed), -1)
 	}
 	return haveNeed(len(e.Witnessed), int(min(w.s.Chain.Head().Policy.FreshQuorum, maxNotes)))

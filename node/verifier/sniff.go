@@ -55,6 +55,9 @@ func read(r io.Reader) (Kind, []byte, error) {
 	}
 	kind := sniff(head)
 	if kind == "" {
+		if r := partOf(head); r != nil {
+			return "", nil, r
+		}
 		return "", nil, broken("%s", looksLike(head))
 	}
 	limit := limitOf(kind)
