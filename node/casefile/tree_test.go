@@ -83,7 +83,7 @@ func TestAWholeLogVerifies(t *testing.T) {
 
 // TestAChangeAnywhereInALogIsFound flips bits of each file, cuts and drops files, and exchanges them.
 func TestAChangeAnywhereInALogIsFound(t *testing.T) {
-	w := logOf(t, 300)
+	w := logOf(t, 130)
 	whole := w.export()
 	rnd := rand.New(rand.NewPCG(rand.Uint64(), 1))
 	for path := range whole {
@@ -127,7 +127,7 @@ func (w *world) rebuilt(change func([]attestation.Entry) []attestation.Entry) tr
 }
 
 func TestAFalseEntryUnderATrueHeadIsNamed(t *testing.T) {
-	w := logOf(t, 300)
+	w := logOf(t, 130)
 	flip := func(i int) func([]attestation.Entry) []attestation.Entry {
 		return func(all []attestation.Entry) []attestation.Entry {
 			e := append(attestation.Entry{}, all[i]...)
@@ -149,7 +149,7 @@ func TestAFalseEntryUnderATrueHeadIsNamed(t *testing.T) {
 	}{
 		{"as it was", func(all []attestation.Entry) []attestation.Entry { return all }, ""},
 		{"a false signature", flip(123), "acme.example 123 loan.violation: "},
-		{"two of them, the first is named", func(all []attestation.Entry) []attestation.Entry { return flip(50)(flip(400)(all)) }, "acme.example 50 loan.violation: "},
+		{"two of them, the first is named", func(all []attestation.Entry) []attestation.Entry { return flip(50)(flip(200)(all)) }, "acme.example 50 loan.violation: "},
 		{"an old key after its rotation", func(all []attestation.Entry) []attestation.Entry {
 			return append(all[:rotated+1], append([]attestation.Entry{all[rotated-1]}, all[rotated+1:]...)...)
 		},
