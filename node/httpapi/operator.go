@@ -25,10 +25,15 @@ func (s *server) operator(api huma.API) {
 	s.backupRoute(api)
 	s.memory(api)
 	s.loans(api)
+	s.borrowers(api)
+	s.subjects(api)
+	s.auditCheck(api)
+	s.compare(api)
 	s.disputes(api)
 	s.eventRoutes(api)
 	s.eraseRoute(api)
 	s.repairRoute(api)
+	s.branchRoute(api)
 }
 
 // maxWait caps how long a status request waits for a state.

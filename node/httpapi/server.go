@@ -77,6 +77,7 @@ func New(s Services, token, version string, log *slog.Logger) http.Handler {
 	api.UseMiddleware(noStore, srv.authorize(api))
 	srv.public(api, mux)
 	srv.borrower(api)
+	srv.auditPage(api)
 	srv.operator(api)
 	mux.HandleFunc("/", noRoute)
 	return srv.logged(srv.resolving(mux))

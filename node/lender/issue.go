@@ -246,7 +246,7 @@ func (i *issuing) again(tx store.Tx) error {
 			return fault.New(fault.Conflict, "agent", "agent %s changed meanwhile", was.Name).WithHint("try again")
 		}
 	}
-	return nil
+	return revokedBorrower(tx, i.borrower.Agent, i.borrower.Org)
 }
 
 func (i *issuing) write(tx store.Tx, k *known, body []byte) error {

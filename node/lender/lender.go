@@ -18,10 +18,13 @@
 //	li/<id>                   issuedRow: what was known at issue
 //	lo/<id>                   the loan is open; gone once loan.ended is drafted
 //	le/<id>                   id of the event loan.ended
-//	rev/<kind>/<target>       lending.RevokedBy
+//	rev/<kind>/<target>       lending.RevokedBy; of a borrower also .../<lending agent>, by each signer
 //	non/<borrower>/<nonce>    8 bytes of time it is forgotten, lending.NonceRecord
 //	vio/<id>/<class>          breachRow: denied acts, and which are in the log
 //	side/<row id>             lending.Side of a granted row
+//	rs/<tenant>/<subject>/<id>      readerRow: how often a permission read of a subject
+//	re/<tenant>/<project>/<entry>/<id>  readerRow: how often it read an entry
+//	ri                        8 bytes: number of the last audit row that both hold
 //
 // Signed objects (permissions, revocations, requests, receipts) lie in node/library; a
 // row names the request it answers.
@@ -61,6 +64,10 @@ const (
 	keyNonce  = "non/"
 	keyBreach = "vio/"
 	keySide   = "side/"
+
+	keySubjectReader = "rs/"
+	keyEntryReader   = "re/"
+	keyIndexed       = "ri"
 )
 
 // Lender is the lending side of one node. It is safe for concurrent use.
@@ -68,6 +75,9 @@ type Lender struct {
 	n      *self.Node
 	slots  chan struct{} // of one call each
 	limits *limiter
+	agents self.AgentReader
+
+	indexing sync.Mutex // held by who brings the index of readers up to now
 
 	mu      sync.Mutex
 	known   map[envelope.ID]*known // guarded by mu
@@ -133,10 +143,18 @@ func getNonce(g library.Getter, key []byte) (*lending.NonceRecord, error) {
 		return nil, err
 	}
 	if len(b) < 8 {
-		return nil, fmt.Errorf("row %.40q is damaged", key)
+		return nil, errDamaged(true, string(key))
 	}
 	rec, err := lending.ParseNonceRecord(b[8:])
 	return &rec, err
+}
+
+// errDamaged is the error for a row that does not read, or nil.
+func errDamaged(bad bool, key string) error {
+	if !bad {
+		return nil
+	}
+	return fmt.Errorf("row %.40q is damaged", key)
 }
 
 func putNonce(tx store.Tx, key []byte, rec lending.NonceRecord) error {

@@ -49,7 +49,7 @@ func (l *Lender) authenticate(ctx context.Context, compact string) (envelope.Ver
 		return none, asker, err
 	}
 	src := envelope.KeySourceFunc(func(ctx context.Context, who did.DID, kid string) (did.Key, error) {
-		row, err := self.Agent(self.ViewGetter(ctx, l.n.DB), who)
+		row, err := l.agents.Agent(self.ViewGetter(ctx, l.n.DB), who)
 		if errors.Is(err, self.ErrNoAgent) {
 			return did.Key{}, fmt.Errorf("%w: %w", envelope.ErrUnknownKey, err)
 		}

@@ -34,6 +34,13 @@ func (l *Lender) exchange(ctx context.Context, frame []byte, s *frameSender) err
 	if f.Method == lending.MethodRead {
 		return l.Read(ctx, c)
 	}
+	if f.Method == lending.MethodAudit {
+		page, err := l.AuditPage(ctx, c, f.FromSeq)
+		if err != nil {
+			return err
+		}
+		return s.write(lending.AnswerFrame(page))
+	}
 	receipt, err := l.Status(ctx, c)
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package lender
 
 import (
-	"io"
 	"time"
 
 	"trustnode/did"
@@ -27,15 +26,6 @@ type AddInput struct {
 	Statement string
 	Kind      string // empty: observation
 	Tags      []string
-}
-
-// ImportInput asks to bring in a file.
-type ImportInput struct {
-	Agent   string // own agent in whose place it goes, by name or DID
-	Project string // as in AddInput
-	Format  string // auto (or empty), mcp
-	File    io.Reader
-	DryRun  bool // report only
 }
 
 // TagInput asks to change tags in a project.

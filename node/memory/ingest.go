@@ -37,7 +37,7 @@ func ingest(w Writer, d Draft, now time.Time) (Entry, error) {
 		Statement: d.Statement, ContentType: d.ContentType, Data: d.Data,
 		Source: d.Source, DerivedBy: d.DerivedBy, DerivedFrom: unique(d.DerivedFrom), Authorization: d.Authorization,
 		Subjects: unique(d.Subjects), Created: now, Updated: now,
-		ReviewAfter: second(d.ReviewAfter), ExpiresAt: second(d.ExpiresAt), State: Active,
+		ReviewAfter: second(d.ReviewAfter), ExpiresAt: second(d.ExpiresAt), State: Active, Supersedes: d.Supersedes, Loan: d.Loan,
 	}
 	e.Source.ObservedAt = second(d.Source.ObservedAt)
 	if e.Kind == 0 {

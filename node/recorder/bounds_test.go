@@ -351,7 +351,7 @@ func TestWhatIsMadeOfALogHangsOnNoOrder(t *testing.T) {
 					}
 				}
 				was = is
-				for i, word := range n.standings(t, acme.did) {
+				for i, word := range n.standingsNow(t, acme.did) {
 					c := now.Load()
 					if ended := c != nil && c.Cut != nil && uint64(i) >= c.Cut.Size; word == "valid" && (ended || forks > 0 && n.Forked(acme.did) && i >= part) {
 						t.Fatalf("seed %d: %d counts meanwhile", seed, i)
