@@ -3,7 +3,8 @@
 // It is the use case of an organization that borrows: it signs a request for each read,
 // sends it to the lender, and hands content out only once the lender's receipt verified,
 // bound to that very request, and request and receipt are stored. Whatever else comes
-// back, silence included, is the end of access: no cache, no retry, no redirect.
+// back, silence included, is the end of access: no retry, no redirect, and no cache but for
+// the window that the lender signed into permission and receipt, in memory alone.
 //
 // It keeps requests and receipts, never lent entries, and says in the own log that a
 // loan was taken and that its end was seen. The package opens no socket.
@@ -70,6 +71,7 @@ type ReadResult struct {
 	ReceiptID envelope.ID
 	Receipt   lending.Receipt
 	Cursor    string // of the next page, or empty
+	Cached    bool   // it was answered before, within the window the lender signed: Receipt.CacheUntil
 }
 
 // Loan is a permission one of the own agents may use, and how it stood when last heard of.
@@ -101,6 +103,8 @@ type Pair struct {
 type Client struct {
 	n   *self.Node
 	cfg Config
+
+	cache cache
 
 	// signing is held, shared, from a look at an agent's row to its signature.
 	signing sync.RWMutex

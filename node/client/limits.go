@@ -18,4 +18,10 @@ const (
 	maxObject = 32 << 10
 	// auditTime is how long a lender may take for one page of rows, which it proves first.
 	auditTime = 10 * time.Second
+
+	// maxCachedPerms, maxCachedAnswers and maxCachedBytes bound what is kept of answers in
+	// memory: permissions, answers of one, bytes of entries of all.
+	maxCachedPerms   = 4096
+	maxCachedAnswers = 64
+	maxCachedBytes   = 32 << 20
 )

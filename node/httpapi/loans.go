@@ -169,6 +169,9 @@ func (s *server) orgOf(ctx context.Context, agent did.DID) did.DID {
 func readOf(r client.ReadResult) LoanAnswer {
 	out := LoanAnswer{Entries: []any{}, Status: string(r.Receipt.State), Cursor: r.Cursor, Permission: r.Perm.String(),
 		Receipt: ReceiptInfo{ID: r.ReceiptID.String(), Seq: r.Receipt.Seq, Left: r.Receipt.Left, At: r.Receipt.At.String(), Hash: r.Receipt.Hash.String()}}
+	if until := r.Receipt.CacheUntil; !until.IsZero() {
+		out.Cached, out.CacheUntil = r.Cached, until.String()
+	}
 	for _, e := range r.Entries {
 		out.Entries = append(out.Entries, json.RawMessage(e))
 	}
