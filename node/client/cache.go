@@ -34,7 +34,7 @@ type cached struct {
 
 // question is a request without nonce and time.
 func question(as did.DID, in ReadInput) string {
-	return fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%d", as, in.Purpose, in.Filter, in.Cursor, in.Limit)
+	return fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%s\x00%d", as, in.Purpose, in.Filter, in.Query, in.Cursor, in.Limit)
 }
 
 // find returns the answer kept to a question, if its window is open at at, and a mark of

@@ -124,6 +124,7 @@ func TestCachingWindow(t *testing.T) {
 		{"the same in the last second", 59 * time.Second, func(*ReadInput) {}, false},
 		{"for another purpose", 0, func(in *ReadInput) { in.Purpose = "another" }, true},
 		{"with a filter", 0, func(in *ReadInput) { in.Filter = "tag:client:acme" }, true},
+		{"ranked", 0, func(in *ReadInput) { in.Query = "trains" }, true},
 		{"with a limit", 0, func(in *ReadInput) { in.Limit = 7 }, true},
 		{"with a cursor", 0, func(in *ReadInput) { in.Cursor = "abc" }, true},
 		{"the first when its window ends", time.Second, func(*ReadInput) {}, true},

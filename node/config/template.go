@@ -45,6 +45,11 @@ require_pact = false
 # Reads a second that one borrowing agent may ask for, 1..1000000. Default 200.
 reads_per_s = 200
 
+[memory]
+# Tags of an entry that go to everything derived from it, beside its class and the persons it is
+# about; [] is none. Default ["confidential"].
+sticky_tags = ["confidential"]
+
 [audit]
 # Seconds that audit rows (reads, denials) keep their bytes; after that a row is its hash alone, and
 # every proof given out still verifies. At least 7776000. Default 34560000, 400 days. Never less than
