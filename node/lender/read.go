@@ -100,7 +100,11 @@ func (r *reading) run(ctx context.Context) error {
 		return r.refuse(ctx, invalidRequest("permission", "send the permission that the request names, or none"))
 	}
 	id := r.k.perm.ID()
-	g := r.l.hold(r.k)
+	above, err := r.l.above(ctx, r.k)
+	if err != nil {
+		return err
+	}
+	g := r.l.hold(r.k, above)
 	defer r.l.drop(id, g)
 	for range maxAttempts {
 		out, err := r.attempt(ctx)
