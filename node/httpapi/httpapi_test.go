@@ -139,6 +139,7 @@ var operations = map[string]struct {
 	"disputeRule":      {route{"POST", "/api/v1/disputes/{id}/rule"}, true},
 	"disputeExport":    {route{"GET", "/api/v1/disputes/{id}/export"}, true},
 	"eventList":        {route{"GET", "/api/v1/events"}, true},
+	"logBranch":        {route{"GET", "/api/v1/log/{did}/branch"}, true},
 	"eventShow":        {route{"GET", "/api/v1/events/{id}"}, true},
 	"eventWatch":       {route{"GET", "/api/v1/events/watch"}, true},
 	"eventErase":       {route{"POST", "/api/v1/events/{id}/erase"}, true},

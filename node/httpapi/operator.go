@@ -36,6 +36,7 @@ func (s *server) operator(api huma.API) {
 	s.eventRoutes(api)
 	s.eraseRoute(api)
 	s.repairRoute(api)
+	s.branchRoute(api)
 }
 
 // maxWait caps how long a status request waits for a state.

@@ -1,7 +1,6 @@
 package lender
 
 import (
-	"io"
 	"time"
 
 	"trustnode/did"
@@ -40,15 +39,6 @@ type AddInput struct {
 	ExpiresAt   string   // likewise
 	Supersedes  string   // id of the entry that this one corrects
 	Approval    string   // id of an approval: a pointer, no power
-}
-
-// ImportInput asks to bring in a file.
-type ImportInput struct {
-	Agent   string // own agent in whose place it goes, by name or DID
-	Project string // as in AddInput
-	Format  string // auto (or empty), mcp
-	File    io.Reader
-	DryRun  bool // report only
 }
 
 // TagInput asks to change tags in a project.
