@@ -31,6 +31,7 @@ func agentCommand(s *streams) *cli.Command {
 				"Over HTTP it opens POST /api/v1/loans/read for that agent, and nothing else.",
 			Action: func(c *cli.Context) error { return agentToken(c, s) }},
 		agentRequestCommand(s),
+		agentMoveCommand(s),
 	}}
 }
 

@@ -19,7 +19,7 @@ func loanRead(c *cli.Context, s *streams) error {
 	if err := need(c, "as", "purpose"); err != nil {
 		return err
 	}
-	in := httpapi.LoanRead{As: c.String("as"), Permission: a[0], Purpose: c.String("purpose"), Filter: c.String("filter"), Limit: c.Int("limit"), Cursor: c.String("cursor")}
+	in := httpapi.LoanRead{As: c.String("as"), Permission: a[0], Purpose: c.String("purpose"), Filter: c.String("filter"), Query: c.String("query"), Limit: c.Int("limit"), Cursor: c.String("cursor")}
 	return with(c, func(ctx context.Context, k *caller) error {
 		var out httpapi.LoanAnswer
 		if err := k.call(ctx, "POST", "/api/v1/loans/read", in, &out); err != nil {
@@ -30,6 +30,12 @@ func loanRead(c *cli.Context, s *streams) error {
 				printLent(w, e)
 			}
 			fmt.Fprintf(w, "%s by read %d, %d left; receipt %s\n", count(len(out.Entries), "entry"), out.Receipt.Seq, out.Receipt.Left, out.Receipt.ID)
+			switch {
+			case out.Cached:
+				fmt.Fprintf(w, "answered before; the lender lets it be used until %s, and a revocation may take so long\n", out.CacheUntil)
+			case out.CacheUntil != "":
+				fmt.Fprintf(w, "kept in memory until %s, as the lender signed\n", out.CacheUntil)
+			}
 			if out.Cursor != "" {
 				fmt.Fprintf(w, "more: --cursor %s\n", out.Cursor)
 			}

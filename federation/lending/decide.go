@@ -281,7 +281,7 @@ func (d *decision) permission(replayed bool) (*Denial, *Receipt) {
 		return deny(CodeForked, ReasonLog, "the loan goes on once a charter names the branch that stands", "%s signed two heads of its log that exclude each other", d.st.Forker), nil
 	case d.st.Forked != "":
 		return deny(CodeForked, d.st.Forked, "the loan goes on once it is decided which branch stands", "the DID log of %s has two branches", d.st.Forker), nil
-	case !d.p.Terms.IsZero():
+	case d.priced():
 		return deny(CodeRefused, ReasonTerms, "ask the lender for a loan without prices", "the prices of this permission are not known here"), nil
 	}
 	return nil, nil
@@ -289,6 +289,11 @@ func (d *decision) permission(replayed bool) (*Denial, *Receipt) {
 
 // patternOf is the kind of use that each counted op is.
 var patternOf = map[string]string{OpRead: PatternRead, OpDiscover: PatternDiscover}
+
+// priced reports whether the permission, or one above it, has prices.
+func (d *decision) priced() bool {
+	return !d.p.Terms.IsZero() || slices.ContainsFunc(d.st.Parents, func(up Parent) bool { return !up.Perm.Body().Terms.IsZero() })
+}
 
 // use judges what the request wants under a valid permission.
 func (d *decision) use(replayed bool) *Denial {

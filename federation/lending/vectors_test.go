@@ -11,7 +11,7 @@ import (
 )
 
 // The vectors of canonical forms are data for readers in other languages: testdata/
-// vectors-scope.json and vectors-bodies.json; SPEC.md, section 7, says what they hold.
+// vectors-scope.json and vectors-bodies.json; SPEC.md, section 8, says what they hold.
 
 // TestScopeVectors: loosely typed text to canonical text and JSON twin, or no scope.
 func TestScopeVectors(t *testing.T) {

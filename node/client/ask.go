@@ -263,7 +263,7 @@ func (w *wish) send(ctx context.Context) (Asked, error) {
 	case err != nil:
 		return Asked{}, errors.Join(err, w.c.dropAsked(ctx, id))
 	}
-	return w.c.heard(ctx, id, told)
+	return w.c.heardOf(ctx, id, told)
 }
 
 // silence says that a lender did not answer in a way that counts.

@@ -106,7 +106,7 @@ func (c *Client) poll(ctx context.Context, a Asked) (Asked, error) {
 	case err != nil:
 		return a, err
 	}
-	return c.heard(ctx, a.ID, told)
+	return c.heardOf(ctx, a.ID, told)
 }
 
 func (c *Client) sealPoll(ctx context.Context, a Asked, at envelope.Time) (string, error) {
@@ -133,9 +133,9 @@ func (c *Client) sealPoll(ctx context.Context, a Asked, at envelope.Time) (strin
 	return e.Compact()
 }
 
-// heard keeps the lender's word. A permission is verified first, and is for whom the
+// heardOf keeps the lender's word. A permission is verified first, and is for whom the
 // request named, by the lender it asked.
-func (c *Client) heard(ctx context.Context, id envelope.ID, told lending.Asked) (Asked, error) {
+func (c *Client) heardOf(ctx context.Context, id envelope.ID, told lending.Asked) (Asked, error) {
 	a, err := c.readAsked(ctx, id)
 	if err != nil {
 		return a, err

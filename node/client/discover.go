@@ -29,10 +29,16 @@ type Discovered struct {
 // It counts as a read, and is judged, kept and refused as one.
 func (c *Client) Discover(ctx context.Context, in DiscoverInput) (Discovered, error) {
 	r := reading{c: c, op: lending.OpDiscover}
-	if err := r.prepare(ctx, ReadInput{As: in.As, Perm: in.Perm, Purpose: in.Purpose, Filter: in.Filter}); err != nil {
+	wish := ReadInput{As: in.As, Perm: in.Perm, Purpose: in.Purpose, Filter: in.Filter}
+	at, err := r.prepare(ctx, wish)
+	if err == nil {
+		err = r.sign(ctx, wish, at)
+	}
+	if err != nil {
 		return Discovered{}, fault.From(err)
 	}
 	if err := r.ask(ctx); err != nil {
+		c.cache.wipe(r.perm.ID())
 		return Discovered{}, fault.From(err)
 	}
 	return Discovered{Perm: r.perm.ID(), Tags: r.tags.Tags, Withheld: r.tags.Withheld, ReceiptID: r.receipt.ID(), Receipt: r.receipt.Body()}, nil

@@ -19,13 +19,26 @@ import (
 // ended access for this read: code revoked, not verified.
 func (c *Client) Read(ctx context.Context, in ReadInput) (ReadResult, error) {
 	r := reading{c: c, op: lending.OpRead}
-	if err := r.prepare(ctx, in); err != nil {
+	at, err := r.prepare(ctx, in)
+	if err != nil {
+		return ReadResult{}, fault.From(err)
+	}
+	q := question(r.as.Agent, in)
+	kept, ok, mark := c.cache.find(r.perm.ID(), q, at)
+	if ok {
+		kept.Cached = true
+		return kept, nil
+	}
+	if err := r.sign(ctx, in, at); err != nil {
 		return ReadResult{}, fault.From(err)
 	}
 	if err := r.ask(ctx); err != nil {
+		c.cache.wipe(r.perm.ID())
 		return ReadResult{}, fault.From(err)
 	}
-	return r.result(), nil
+	out := r.result()
+	c.cache.put(r.perm.ID(), q, out, at, mark)
+	return out, nil
 }
 
 // reading is one Read.
@@ -49,30 +62,26 @@ func (r *reading) result() ReadResult {
 	}
 }
 
-// prepare finds agent and permission and signs the request.
-func (r *reading) prepare(ctx context.Context, in ReadInput) error {
-	at, err := r.c.n.Clock.Now()
-	if err != nil {
-		return fault.Wrap(fault.ClockSkew, lending.ReasonClock, err).WithHint("set this host's clock")
+// prepare finds agent and permission, and says when that was.
+func (r *reading) prepare(ctx context.Context, in ReadInput) (at time.Time, err error) {
+	if at, err = r.c.n.Clock.Now(); err != nil {
+		return at, fault.Wrap(fault.ClockSkew, lending.ReasonClock, err).WithHint("set this host's clock")
 	}
 	get := self.ViewGetter(ctx, r.c.n.DB)
 	if r.as, err = r.c.agent(get, in.As); err != nil {
-		return err
+		return at, err
 	}
 	if err := mayBorrow(r.as, at); err != nil {
-		return err
+		return at, err
 	}
 	if r.perm, r.lender, err = r.c.permission(ctx, in.Perm); err != nil {
-		return err
+		return at, err
 	}
 	if r.perm.Body().Borrower != r.as.Agent {
-		return r.deny(fault.Refused, "not_borrower", "the permission is for %s, not for agent %s", r.perm.Body().Borrower, r.as.Name).
+		return at, r.deny(fault.Refused, "not_borrower", "the permission is for %s, not for agent %s", r.perm.Body().Borrower, r.as.Name).
 			WithHint("read as the agent it is for")
 	}
-	if err := r.ended(get); err != nil {
-		return err
-	}
-	return r.sign(ctx, in, at)
+	return at, r.ended(get)
 }
 
 func (r *reading) deny(code fault.Code, reason, detail string, args ...any) *fault.Denied {
@@ -96,6 +105,9 @@ func (r *reading) sign(ctx context.Context, in ReadInput, at time.Time) error {
 	if in.Limit < 0 || in.Limit > lending.MaxLimit {
 		return r.deny(fault.Invalid, "limit", "limit %d, 1 to %d are allowed", in.Limit, lending.MaxLimit).WithHint("give --limit 1..100")
 	}
+	if len(in.Query) > lending.MaxQuery || in.Query != "" && in.Cursor != "" {
+		return r.deny(fault.Invalid, "query", "the query has over %d bytes, or comes with a cursor", lending.MaxQuery).WithHint("a ranked answer has no next page: raise --limit")
+	}
 	r.c.signing.RLock()
 	defer r.c.signing.RUnlock()
 	if err := r.again(ctx, at); err != nil {
@@ -110,7 +122,7 @@ func (r *reading) sign(ctx context.Context, in ReadInput, at time.Time) error {
 	}
 	e, err := envelope.Seal(ctx, lending.ReadRequest{
 		At: envelope.TimeOf(at), Aud: r.perm.Body().Lender, Borrower: r.as.Agent, Cursor: in.Cursor, Filter: filter, Kid: kid,
-		Limit: uint64(in.Limit), Nonce: lending.NewSalt(), Op: r.op, Perm: r.perm.ID(), Purpose: in.Purpose,
+		Limit: uint64(in.Limit), Nonce: lending.NewSalt(), Op: r.op, Perm: r.perm.ID(), Purpose: in.Purpose, Query: in.Query,
 	}, key)
 	if err != nil {
 		return err

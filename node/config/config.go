@@ -19,6 +19,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"trustnode/did"
+	"trustnode/federation/lending"
 )
 
 // File is the name of the configuration inside the data directory.
@@ -44,6 +45,7 @@ type Config struct {
 	HiddenTags    []string      // prefixes of tags that no discovery tells
 	CIDRs         []string      // member networks that are not rate limited per subnet
 	KeepRows      time.Duration // how long own audit rows keep their bytes; a charter may ask for more
+	StickyTags    []string      // tags of an entry that go to all that is derived from it
 	Ballast       uint64        // bytes kept allocated to be freed when the disk is full; 0 keeps none
 	// FetchAllow are networks that are not public and from which DID documents are fetched all the same.
 	FetchAllow []netip.Prefix
@@ -76,6 +78,9 @@ type wire struct {
 		DiscoverMin   int      `toml:"discover_min"`
 		HiddenTags    []string `toml:"hidden_tags"`
 	} `toml:"lending"`
+	Memory struct {
+		StickyTags *[]string `toml:"sticky_tags"`
+	} `toml:"memory"`
 	Audit struct {
 		KeepS int64 `toml:"keep_s"`
 	} `toml:"audit"`
@@ -109,6 +114,9 @@ const maxBallastMiB = 64 << 10
 
 // maxReadsPerS is far above what one node answers; it only keeps a typing error out.
 const maxReadsPerS = 1_000_000
+
+// DefaultStickyTags are the tags that go to what is derived, unless told otherwise.
+var DefaultStickyTags = []string{"confidential"}
 
 // DefaultP2P is where a node listens for peers unless told otherwise.
 var DefaultP2P = []string{"/ip4/0.0.0.0/tcp/8421", "/ip4/0.0.0.0/udp/8421/quic-v1"}
@@ -214,6 +222,10 @@ func (w wire) check() (Config, error) {
 	if err := w.checkLending(); err != nil {
 		return Config{}, err
 	}
+	sticky, err := w.stickyTags()
+	if err != nil {
+		return Config{}, err
+	}
 	if w.Audit.KeepS == 0 {
 		w.Audit.KeepS = int64(DefaultKeepRows / time.Second)
 	}
@@ -242,7 +254,20 @@ func (w wire) check() (Config, error) {
 	return Config{Name: w.Name, Org: org, Contact: w.Contact, HTTP: w.HTTP.Listen, Public: w.HTTP.Public, PublicEvents: w.HTTP.PublicEvents, P2P: w.P2P.Listen,
 		LogLevel: w.Log.Level, SyncEvery: every, RequirePact: w.Lending.RequirePact, ReadsPerS: w.Lending.ReadsPerS,
 		RefuseHygiene: w.Lending.RefuseHygiene, DiscoverMin: w.Lending.DiscoverMin, HiddenTags: w.Lending.HiddenTags, CIDRs: w.Federation.CIDRs,
-		KeepRows: keep, Ballast: ballast, FetchAllow: allow}, nil
+		KeepRows: keep, StickyTags: sticky, Ballast: ballast, FetchAllow: allow}, nil
+}
+
+// stickyTags are plain tags, not the reserved ones: a class and an origin go on anyway.
+func (w wire) stickyTags() ([]string, error) {
+	if w.Memory.StickyTags == nil {
+		return DefaultStickyTags, nil
+	}
+	for _, t := range *w.Memory.StickyTags {
+		if lending.CheckTag(t) != nil || strings.HasPrefix(t, "class:") || strings.HasPrefix(t, "origin:") {
+			return nil, fmt.Errorf("memory.sticky_tags: %q is no tag of an operator's own", t)
+		}
+	}
+	return *w.Memory.StickyTags, nil
 }
 
 // prefixes reads networks; none is nil. One whose address has bits beyond its mask may

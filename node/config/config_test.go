@@ -38,7 +38,7 @@ func TestWriteThenRead(t *testing.T) {
 	for _, name := range []string{"Acme Finance", `"quoted" \ and 'single'`, "line\nbreak\ttab", "Größe 世界 🙂", "# no comment", `"""`, "'''", "\u007f\u0001"} {
 		dir := t.TempDir()
 		want := Config{Dir: dir, Name: name, Org: did.MustParse(org), HTTP: "127.0.0.1:8501", P2P: []string{"/ip4/127.0.0.1/tcp/8601", "/ip6/::1/tcp/8601"},
-			Public: "https://acme.example", Contact: "mailto:" + name, LogLevel: "info", SyncEvery: DefaultSyncEvery, ReadsPerS: DefaultReadsPerS, DiscoverMin: DefaultDiscover, RefuseHygiene: []string{}, HiddenTags: []string{}, CIDRs: []string{}, KeepRows: DefaultKeepRows, Ballast: 3 << 20}
+			Public: "https://acme.example", Contact: "mailto:" + name, LogLevel: "info", SyncEvery: DefaultSyncEvery, ReadsPerS: DefaultReadsPerS, DiscoverMin: DefaultDiscover, RefuseHygiene: []string{}, HiddenTags: []string{}, CIDRs: []string{}, KeepRows: DefaultKeepRows, StickyTags: DefaultStickyTags, Ballast: 3 << 20}
 		if err := Write(want); err != nil {
 			t.Fatalf("%q: %v", name, err)
 		}
@@ -60,7 +60,7 @@ func TestDefaults(t *testing.T) {
 	dir := write(t, "org = \""+org+"\"\n")
 	got, err := Read(dir)
 	want := Config{Dir: dir, Org: did.MustParse(org), HTTP: DefaultHTTP, P2P: DefaultP2P, LogLevel: "info", SyncEvery: time.Minute, ReadsPerS: DefaultReadsPerS, DiscoverMin: DefaultDiscover,
-		KeepRows: 34_560_000 * time.Second, Ballast: 256 << 20}
+		KeepRows: 34_560_000 * time.Second, StickyTags: []string{"confidential"}, Ballast: 256 << 20}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
@@ -122,6 +122,8 @@ func TestRefused(t *testing.T) {
 		{"a hidden tag that is none", head + "[lending]\nhidden_tags = [\"Deal\"]\n", "lending.hidden_tags: "},
 		{"a network that is none", head + "[identity]\nfetch_allow_cidrs = [\"10.0.0.0\"]\n", `identity.fetch_allow_cidrs: "10.0.0.0" is no network`},
 		{"a network that is an address in one", head + "[identity]\nfetch_allow_cidrs = [\"10.1.2.3/8\"]\n", "within 10.0.0.0/8"},
+		{"a sticky tag that is none", head + "[memory]\nsticky_tags = [\"Secret\"]\n", `memory.sticky_tags: "Secret"`},
+		{"a class as sticky tag", head + "[memory]\nsticky_tags = [\"class:public\"]\n", `memory.sticky_tags: "class:public"`},
 		{"rows that go before a case can end", head + "[audit]\nkeep_s = 7775999\n", "audit.keep_s is 7775999, allowed are 7776000.."},
 		{"rows kept longer than any number", head + "[audit]\nkeep_s = 9223372036854775807\n", "audit.keep_s is 9223372036854775807"},
 		{"a ballast below nothing", head + "[disk]\nballast_mib = -1\n", "disk.ballast_mib is -1"},

@@ -52,6 +52,11 @@ discover_min = 5
 # Beginnings of tags that no discovery tells, such as "deal:". class: and origin: are never told.
 hidden_tags = []
 
+[memory]
+# Tags of an entry that go to everything derived from it, beside its class and the persons it is
+# about; [] is none. Default ["confidential"].
+sticky_tags = ["confidential"]
+
 [audit]
 # Seconds that audit rows (reads, denials) keep their bytes; after that a row is its hash alone, and
 # every proof given out still verifies. At least 7776000. Default 34560000, 400 days. Never less than

@@ -198,7 +198,11 @@ func (n *Node) openSelf(ctx context.Context) error {
 	if err := n.own(ctx); err != nil {
 		return err
 	}
-	n.self = &self.Node{Org: n.cfg.Org, Name: n.cfg.Name, DB: n.state, Ring: ring, Lib: library.New(n.state), Entries: memory.New(n.state, time.Now),
+	entries := memory.New(n.state, time.Now)
+	if err := entries.Stick(n.cfg.StickyTags); err != nil {
+		return err
+	}
+	n.self = &self.Node{Org: n.cfg.Org, Name: n.cfg.Name, DB: n.state, Ring: ring, Lib: library.New(n.state), Entries: entries,
 		Signers: n.sign, Peers: apart{n: n}, Log: n.log}
 	rec, err := recorder.New(ctx, recorder.Config{Org: n.cfg.Org, State: n.state, Audit: n.audit, Events: n.events, Pins: n.pins,
 		Signer: n.sign.Log, SignerOf: n.sign.byKid, WitnessSigner: n.sign.witness, Ring: recorder.RingOf(ring),

@@ -64,7 +64,7 @@ func (s *server) loans(api huma.API) {
 			if err != nil {
 				return nil, s.refuse(err)
 			}
-			r, err := s.Client.Read(ctx, client.ReadInput{As: as, Perm: b.Permission, Purpose: b.Purpose, Filter: b.Filter, Limit: b.Limit, Cursor: b.Cursor})
+			r, err := s.Client.Read(ctx, client.ReadInput{As: as, Perm: b.Permission, Purpose: b.Purpose, Filter: b.Filter, Query: b.Query, Limit: b.Limit, Cursor: b.Cursor})
 			if err == nil {
 				err = s.stillCalls(ctx)
 			}
@@ -163,6 +163,9 @@ func (s *server) orgOf(ctx context.Context, agent did.DID) did.DID {
 func readOf(r client.ReadResult) LoanAnswer {
 	out := LoanAnswer{Entries: []any{}, Status: string(r.Receipt.State), Cursor: r.Cursor, Permission: r.Perm.String(),
 		Receipt: ReceiptInfo{ID: r.ReceiptID.String(), Seq: r.Receipt.Seq, Left: r.Receipt.Left, At: r.Receipt.At.String(), Hash: r.Receipt.Hash.String()}}
+	if until := r.Receipt.CacheUntil; !until.IsZero() {
+		out.Cached, out.CacheUntil = r.Cached, until.String()
+	}
 	for _, e := range r.Entries {
 		out.Entries = append(out.Entries, json.RawMessage(e))
 	}

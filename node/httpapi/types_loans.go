@@ -62,6 +62,7 @@ type LoanRead struct {
 	Permission string `json:"permission" doc:"id or compact form"`
 	Purpose    string `json:"purpose"`
 	Filter     string `json:"filter,omitempty"`
+	Query      string `json:"query,omitempty" doc:"orders the entries by how well they answer it; such an answer has no cursor"`
 	Limit      int    `json:"limit,omitempty"`
 	Cursor     string `json:"cursor,omitempty"`
 }
@@ -73,6 +74,8 @@ type LoanAnswer struct {
 	Status     string      `json:"status" doc:"state of the permission by the lender's signed receipt"`
 	Cursor     string      `json:"cursor,omitempty"`
 	Permission string      `json:"id" doc:"id of the permission"`
+	Cached     bool        `json:"cached,omitempty" doc:"it was answered before, within the window the lender signed"`
+	CacheUntil string      `json:"cache_until,omitempty" doc:"until when the lender lets this answer be used again; a revocation may take so long"`
 }
 
 // ReceiptInfo names the lender's signed receipt.

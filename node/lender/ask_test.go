@@ -382,12 +382,20 @@ func TestSublend(t *testing.T) {
 	if p.Parent != up.ID || p.Borrower != third || p.Scope.String() != "tag:client:acme tag:week:49 -tag:confidential age<90d" || !p.Scope.Within(up.Permission.Scope) {
 		t.Errorf("got %+v", p)
 	}
+	if _, r := k.mustRead(t, k.request(t, l, func(r *lending.ReadRequest) { r.Borrower = third })); r.Seq != 1 {
+		t.Errorf("read by the third: got %+v", r)
+	}
+	if got, err := k.Loan(t.Context(), up.ID.String()); err != nil || got.Reads != 1 {
+		t.Errorf("its parent: got %+v, %v", got, err)
+	}
 	a = k.mustAsk(t, k.wantLoan(t, forThird(up.ID), func(r *lending.LoanRequest) { r.MaxReads = 30 }))
 	_, err = k.Issue(t.Context(), IssueInput{Request: a.ID.String()})
 	refusedWith(t, err, fault.Refused, "parent")
 	if _, err := k.Revoke(t.Context(), up.ID.String(), "ended", ""); err != nil {
 		t.Fatal(err)
 	}
+	_, _, err = k.read(t.Context(), k.request(t, l, func(r *lending.ReadRequest) { r.Borrower = third }))
+	refusedWith(t, err, fault.Revoked, "ended")
 	_, err = k.Issue(t.Context(), IssueInput{Request: a.ID.String(), MaxReads: 5})
 	refusedWith(t, err, fault.Conflict, "revoked")
 	_, err = k.Ask(t.Context(), k.wantLoan(t, forThird(up.ID)))

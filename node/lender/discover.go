@@ -50,7 +50,11 @@ func (d *discovering) run(ctx context.Context) error {
 		return d.refuse(ctx, invalidRequest("permission", "send the permission that the request names, or none"))
 	}
 	id := d.k.perm.ID()
-	g := d.l.hold(d.k)
+	above, err := d.l.above(ctx, d.k)
+	if err != nil {
+		return err
+	}
+	g := d.l.hold(d.k, above)
 	defer d.l.drop(id, g)
 	for range maxAttempts {
 		out, err := d.attempt(ctx)

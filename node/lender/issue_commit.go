@@ -89,7 +89,11 @@ func (i *issuing) store(ctx context.Context, k *known, body []byte) error {
 		return update(ctx)
 	}
 	old := i.old.k
-	g := i.l.hold(old)
+	above, err := i.l.above(ctx, old)
+	if err != nil {
+		return err
+	}
+	g := i.l.hold(old, above)
 	defer i.l.drop(old.perm.ID(), g)
 	if err := update(store.Urgent(ctx)); err != nil {
 		return err
@@ -101,7 +105,7 @@ func (i *issuing) store(ctx context.Context, k *known, body []byte) error {
 // finish is what follows a revocation that is durable: releases under way are drained, and
 // the log is told.
 func (l *Lender) finish(ctx context.Context, k *known, g *gate) {
-	drain(drainTime, g)
+	drain(drainTime, append(l.gatesUnder(k.perm.ID()), g)...)
 	if err := l.end(ctx, k, "revoked"); err != nil {
 		l.n.Log.WarnContext(ctx, "the end of a loan is not in the log yet", "loan", k.perm.ID().String(), "error", err)
 	}

@@ -30,6 +30,8 @@
 //	rs/<tenant>/<subject>/<id>      readerRow: how often a permission read of a subject
 //	re/<tenant>/<project>/<entry>/<id>  readerRow: how often it read an entry
 //	ri                        8 bytes: number of the last audit row that both hold
+//	bkp/<~time>               a backup was asked for
+//	fgt/<place>\0<entry>      forgotten; answers that held it keep their salts for now
 //
 // Signed objects (permissions, revocations, requests, receipts) lie in node/library; a
 // row names the request it answers.
@@ -73,6 +75,8 @@ const (
 	keySubjectReader = "rs/"
 	keyEntryReader   = "re/"
 	keyIndexed       = "ri"
+	keyBackup        = "bkp/"
+	keyForgot        = "fgt/"
 )
 
 // Lender is the lending side of one node. It is safe for concurrent use.

@@ -50,16 +50,17 @@ func (l *Lender) Revoke(ctx context.Context, idOrCompact, reason, text string) (
 		return Revoked{}, refusal(err)
 	}
 	ctx = store.Urgent(ctx) // however many reads wait, none of them is decided before it
-	g := l.hold(k)
+	above, err := l.above(ctx, k)
+	if err != nil {
+		return Revoked{}, refusal(err)
+	}
+	g := l.hold(k, above)
 	defer l.drop(id, g)
 	out, err := l.commitRevocation(ctx, k, v, text)
 	if err != nil {
 		return Revoked{}, l.notRevoked(ctx, id.String(), err)
 	}
-	drain(drainTime, g)
-	if err := l.end(ctx, k, "revoked"); err != nil {
-		l.n.Log.WarnContext(ctx, "the end of a loan is not in the log yet", "loan", id.String(), "error", err)
-	}
+	l.finish(ctx, k, g)
 	return out, nil
 }
 

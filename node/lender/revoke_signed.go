@@ -12,8 +12,8 @@ import (
 
 // RevokeSigned is Revoke for a loan of a person, whose own key signed the revocation.
 func (l *Lender) RevokeSigned(ctx context.Context, compact, text string) (Revoked, error) {
-	if len(text) > MaxReasonText || envelope.CheckText(text, true) != nil {
-		return Revoked{}, fault.New(fault.Invalid, "text", "not a text of at most %d bytes", MaxReasonText).WithHint("shorten --text")
+	if err := checkReasonText(text); err != nil {
+		return Revoked{}, err
 	}
 	e, err := envelope.ParseCompact(compact, lending.RevocationType, lending.MaxReceipt)
 	if err != nil {
@@ -36,11 +36,15 @@ func (l *Lender) RevokeSigned(ctx context.Context, compact, text string) (Revoke
 		return Revoked{}, refusal(err)
 	}
 	ctx = store.Urgent(ctx)
-	g := l.hold(k)
+	above, err := l.above(ctx, k)
+	if err != nil {
+		return Revoked{}, refusal(err)
+	}
+	g := l.hold(k, above)
 	defer l.drop(id, g)
 	out, err := l.commitRevocation(ctx, k, v, text)
 	if err != nil {
-		return Revoked{}, refusal(err)
+		return Revoked{}, l.notRevoked(ctx, id.String(), err)
 	}
 	l.finish(ctx, k, g)
 	return out, nil

@@ -38,7 +38,11 @@ func (l *Lender) status(ctx context.Context, rq envelope.Verified[lending.ReadRe
 		return "", lending.Unknown()
 	}
 	id := k.perm.ID()
-	g := l.hold(k)
+	above, err := l.above(ctx, k)
+	if err != nil {
+		return "", err
+	}
+	g := l.hold(k, above)
 	defer l.drop(id, g)
 	for {
 		closed := g.isClosed()

@@ -3,6 +3,7 @@ package memory
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -53,6 +54,7 @@ func BenchmarkFind(b *testing.B) {
 		defer db.Close()
 		c := &clock{testNow}
 		e := New(db, c.now)
+		e.hot = newHot(0) // nothing is kept
 		fillBench(b, e, c, n)
 		first := find(b, e, north, "tag:client:acme", Query{Limit: 20}, c.at)
 		b.Run(fmt.Sprintf("floor-render-20/%d", n), func(b *testing.B) {
@@ -83,20 +85,30 @@ func BenchmarkFind(b *testing.B) {
 }
 
 // BenchmarkFigureFind is one scope with 20 matches among 10^4 entries beside reading its
-// matches by key, and with TRUSTNODE_BENCH_LARGE set among 10^6 beside 10^4.
+// matches by key, with the answer of before in memory and without, and with
+// TRUSTNODE_BENCH_LARGE set (10^6, or a number) among so many beside 10^4.
 func BenchmarkFigureFind(b *testing.B) {
 	small := finder(b, 10_000)
 	got, floor := benchtest.Turns(b, 2000, 1, small.find, small.read)
-	benchtest.Latency(b, "memory: scope, 20 of 10^4 entries", got, floor, "the matches by key", benchtest.Target{P50: 150 * time.Microsecond})
-	if os.Getenv("TRUSTNODE_BENCH_LARGE") == "" {
+	benchtest.Latency(b, "memory: scope, 20 of 10^4 entries, from Badger", got, floor, "the matches by key", benchtest.Target{P50: 150 * time.Microsecond})
+	got, floor = benchtest.Turns(b, 2000, 1, small.hot, small.read)
+	benchtest.Latency(b, "memory: scope, 20 of 10^4 entries, in memory", got, floor, "the matches by key", benchtest.Target{P50: 5 * time.Microsecond})
+	text := os.Getenv("TRUSTNODE_BENCH_LARGE")
+	if text == "" {
 		return
 	}
-	large := finder(b, 1_000_000)
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 100_000 {
+		n = 1_000_000
+	}
+	large := finder(b, n)
 	got, floor = benchtest.Turns(b, 2000, 1, large.find, small.find)
-	benchtest.Latency(b, "memory: scope, 20 of 10^6 entries", got, floor, "the same over 10^4", benchtest.Target{Ratio: 1.5})
+	benchtest.Latency(b, fmt.Sprintf("memory: scope, 20 of %d entries, from Badger", n), got, floor, "the same over 10^4", benchtest.Target{Ratio: 1.5})
+	got, floor = benchtest.Turns(b, 2000, 1, large.hot, small.hot)
+	benchtest.Latency(b, fmt.Sprintf("memory: scope, 20 of %d entries, in memory", n), got, floor, "the same over 10^4", benchtest.Target{Ratio: 1.5})
 }
 
-type found struct{ find, read func() error }
+type found struct{ find, hot, read func() error }
 
 func finder(b *testing.B, n int) found {
 	b.Helper()
@@ -106,13 +118,16 @@ func finder(b *testing.B, n int) found {
 	e := New(db, c.now)
 	fillBench(b, e, c, n)
 	scope := lending.MustParse("tag:client:acme -tag:customs:hold age<90d")
-	look := func() (Found, error) { return e.Find(ctx, north, scope, Query{Limit: 20}, c.at) }
-	first, err := look()
+	cold := New(db, c.now)
+	cold.hot = newHot(0)
+	look := func(e *Entries) (Found, error) { return e.Find(ctx, north, scope, Query{Limit: 20}, c.at) }
+	first, err := look(e)
 	if err != nil || len(first.Refs) != 20 {
 		b.Fatal(len(first.Refs), err)
 	}
 	return found{
-		find: func() error { _, err := look(); return err },
+		find: func() error { _, err := look(cold); return err },
+		hot:  func() error { _, err := look(e); return err },
 		read: func() error { _, err := e.Render(ctx, north, first.Refs); return err },
 	}
 }

@@ -40,7 +40,7 @@ type imposed struct {
 }
 
 func (x *Entries) imposed(p Entry) imposed {
-	sticky := slices.DeleteFunc(slices.Clone(p.Tags), func(t string) bool { return !slices.Contains(x.sticky, t) })
+	sticky := slices.DeleteFunc(slices.Clone(p.Tags), func(t string) bool { return t != lentTag && !slices.Contains(x.sticky, t) })
 	return imposed{p.Class(), sticky, p.Subjects}
 }
 

@@ -85,7 +85,7 @@ func (d Discovery) hides(tag string) bool {
 // count counts the matches by tag.
 func (d Discovery) count(ctx context.Context, r store.Reader, in Place, s lending.Scope, at time.Time) (map[string]int, error) {
 	counts, walked := map[string]int{}, 0
-	err := candidates(ctx, r, in, s, at, nil, func(c *card) (bool, error) {
+	err := candidates(ctx, r, in, s, at, nil, false, func(c *card) (bool, error) {
 		if walked++; walked > MaxDiscovered {
 			return false, ErrBroad
 		}

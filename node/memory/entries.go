@@ -2,6 +2,8 @@ package memory
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -139,6 +141,40 @@ func (e *Entries) List(ctx context.Context, in Place, f Filter) ([]Entry, error)
 	err := e.db.View(ctx, func(r store.Reader) (err error) {
 		out, err = page(ctx, r, in, list, f)
 		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Review lists entries that are active and were to be looked at again by a
+// moment, the longest overdue first, at most limit of them (0 or more than
+// MaxList: MaxList).
+func (e *Entries) Review(ctx context.Context, in Place, at time.Time, limit int) ([]Entry, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	if limit <= 0 || limit > MaxList {
+		limit = MaxList
+	}
+	var out []Entry
+	prefix := in.key("rv", "")
+	err := e.db.View(ctx, func(r store.Reader) error {
+		out = nil
+		var failed error
+		err := r.Scan(prefix, nil, func(k, _ []byte) bool {
+			rest := k[len(prefix):]
+			if len(rest) < 8 || len(out) == limit || int64(binary.BigEndian.Uint64(rest)) > at.Unix() || ctx.Err() != nil {
+				return false
+			}
+			x, err := load(r, in, string(rest[8:]))
+			if failed = err; err == nil && x.State == Active {
+				out = append(out, x)
+			}
+			return err == nil
+		})
+		return errors.Join(err, failed, ctx.Err())
 	})
 	if err != nil {
 		return nil, err

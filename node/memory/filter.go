@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"slices"
 	"time"
 
 	"trustnode/federation/lending"
@@ -15,6 +16,7 @@ type filter struct {
 	s       lending.Scope
 	at      time.Time
 	held    bool            // what is derived is held back
+	own     bool            // an agent of the place itself asks
 	revoked map[string]bool // subjects looked up so far
 }
 
@@ -24,8 +26,8 @@ func newFilter(r store.Reader, in Place, s lending.Scope, at time.Time) (*filter
 }
 
 func (f *filter) passes(id string, c *card) (bool, error) {
-	if !c.matches(f.s, f.at) {
-		return false, nil
+	if !c.matches(f.s, f.at) || !f.own && slices.Contains(c.tags, lentTag) {
+		return false, nil // what came of a loan is not lent on
 	}
 	for _, s := range c.subjects {
 		gone, known := f.revoked[s]

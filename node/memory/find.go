@@ -135,7 +135,7 @@ func newEvaluation(in Place, s lending.Scope, q Query, at time.Time) (*evaluatio
 
 func (v *evaluation) run(ctx context.Context, r store.Reader, w *warm) error {
 	last, full := "", false
-	err := candidates(ctx, r, v.in, v.s, v.at, v.after, func(c *card) (bool, error) {
+	err := candidates(ctx, r, v.in, v.s, v.at, v.after, !v.q.Asker.IsZero(), func(c *card) (bool, error) {
 		if ok, err := v.mayShow(r, c); err != nil || !ok {
 			return true, err
 		}
@@ -173,7 +173,7 @@ func (v *evaluation) finish(ctx context.Context, r store.Reader) error {
 		return nil
 	}
 	v.out.Total, v.out.Withheld = 0, 0
-	return candidates(ctx, r, v.in, v.s, v.at, nil, func(c *card) (bool, error) {
+	return candidates(ctx, r, v.in, v.s, v.at, nil, !v.q.Asker.IsZero(), func(c *card) (bool, error) {
 		ok, err := v.mayShow(r, c)
 		if ok {
 			v.out.Total++
@@ -207,8 +207,9 @@ func (v *evaluation) take(r store.Reader, c *card) (bool, error) {
 }
 
 // candidates calls yield for each entry that matches, in order, from a
-// position on, until it returns false.
-func candidates(ctx context.Context, r store.Reader, in Place, s lending.Scope, at time.Time, after []byte, yield func(*card) (bool, error)) error {
+// position on, until it returns false; own says that an agent of the place
+// itself asks.
+func candidates(ctx context.Context, r store.Reader, in Place, s lending.Scope, at time.Time, after []byte, own bool, yield func(*card) (bool, error)) error {
 	lists, err := plan(r, in, s)
 	if err != nil || len(lists) == 0 {
 		return err
@@ -222,6 +223,7 @@ func candidates(ctx context.Context, r store.Reader, in Place, s lending.Scope, 
 	if err != nil {
 		return err
 	}
+	f.own = own
 	w := walk(ctx, r, in, lists, sp)
 	for {
 		c, err := w.step()

@@ -30,7 +30,7 @@ func newReport() Report {
 }
 
 func (r *Report) reject(l Line) {
-	add(r.Reasons, l.Reason, maxReportWords)
+	tally(r.Reasons, l.Reason, maxReportWords)
 	if len(r.Rejected) == MaxRejected {
 		r.More++
 		return
@@ -38,11 +38,11 @@ func (r *Report) reject(l Line) {
 	r.Rejected = append(r.Rejected, Rejected{l.Number, l.Item, l.Reason, clip(l.Detail)})
 }
 
-func (r *Report) leave(what string) { add(r.Left, clip(what), maxReportWords) }
+func (r *Report) leave(what string) { tally(r.Left, clip(what), maxReportWords) }
 
 func (r *Report) tags(tags []string) {
 	for _, t := range tags {
-		add(r.Tags, t, maxReportTags)
+		tally(r.Tags, t, maxReportTags)
 	}
 }
 
@@ -52,9 +52,9 @@ func (r *Report) sort() {
 	})
 }
 
-// add counts a word; a file chooses some of them, so no more than most are kept
+// tally counts a word; a file chooses some of them, so no more than most are kept
 // apart.
-func add(counts map[string]int, word string, most int) {
+func tally(counts map[string]int, word string, most int) {
 	if _, known := counts[word]; !known && len(counts) >= most {
 		word = ""
 	}

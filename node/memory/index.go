@@ -145,7 +145,11 @@ func save(tx store.Tx, old *Entry, e Entry) error {
 
 // count moves the number of postings of a list.
 func count(tx store.Tx, in Place, list string, by int64) error {
-	key := in.countKey(list)
+	return add(tx, in.countKey(list), by)
+}
+
+// add moves a number; one that comes to 0 is not kept.
+func add(tx store.Tx, key []byte, by int64) error {
 	n, err := getNumber(tx, key)
 	if err != nil {
 		return err

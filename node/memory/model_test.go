@@ -328,7 +328,10 @@ func TestPlacesCannotBeToldApart(t *testing.T) {
 		for _, d := range []Draft{{Statement: "y", DerivedFrom: []string{a.ID}}, {Statement: "y", Supersedes: a.ID}} {
 			say(nil, e.db.Update(ctx, func(tx store.Tx) error { _, err := e.Put(tx, writer(t, in, ByOperator), d); return err }))
 		}
-		say(nil, e.db.Update(ctx, func(tx store.Tx) error { _, err := e.Tag(tx, in, []string{a.ID}, Change{Add: []string{"y"}}); return err }))
+		say(nil, e.db.Update(ctx, func(tx store.Tx) error {
+			_, err := e.Tag(tx, in, []string{a.ID}, Change{Add: []string{"y"}})
+			return err
+		}))
 		return b.String()
 	}
 	if got, want := ask(north), ask(empty); got != want {

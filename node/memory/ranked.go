@@ -33,7 +33,7 @@ func (e *Entries) ranked(ctx context.Context, v *evaluation) (Found, error) {
 func (v *evaluation) rank(ctx context.Context, r store.Reader, by Ranker) error {
 	var cards []card
 	var bags []Bag
-	err := candidates(ctx, r, v.in, v.s, v.at, nil, func(c *card) (bool, error) {
+	err := candidates(ctx, r, v.in, v.s, v.at, nil, !v.q.Asker.IsZero(), func(c *card) (bool, error) {
 		if ok, err := v.mayShow(r, c); err != nil || !ok {
 			return true, err
 		}

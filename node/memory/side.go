@@ -44,7 +44,20 @@ func (e Entry) list(tx store.Tx) error {
 			return err
 		}
 	}
-	return nil
+	return e.countLoan(tx, +1)
+}
+
+// countLoan moves the number of entries that were learnt under e's permission.
+func (e Entry) countLoan(tx store.Tx, by int64) error {
+	if e.Loan == "" {
+		return nil
+	}
+	return add(tx, loanCountKey(e.Loan), by)
+}
+
+// LearntUnder is how many entries were learnt under a permission, in all places.
+func (e *Entries) LearntUnder(g Getter, perm string) (uint64, error) {
+	return getNumber(g, loanCountKey(perm))
 }
 
 // sweepKeys are the keys under which the sweep finds an entry that ends. What
@@ -52,6 +65,9 @@ func (e Entry) list(tx store.Tx) error {
 func (e Entry) sweepKeys() (keys [][]byte) {
 	if !e.ExpiresAt.IsZero() {
 		keys = append(keys, expiryKey(e.ExpiresAt, e.Place, e.ID))
+	}
+	if !e.ReviewAfter.IsZero() {
+		keys = append(keys, reviewKey(e.ReviewAfter, e.Place, e.ID))
 	}
 	if e.Loan != "" {
 		keys = append(keys, loanKey(e.Loan, e.Place, e.ID))
@@ -69,8 +85,15 @@ func expiryKey(at time.Time, in Place, id string) []byte {
 	return append(append(append(b, in.String()...), 0), id...)
 }
 
+func loanCountKey(perm string) []byte { return []byte("sl#" + perm) }
+
 func loanKey(perm string, in Place, id string) []byte {
 	return []byte(loanSpace + perm + "/" + in.String() + "\x00" + id)
+}
+
+// reviewKey is by place: rv/P/<8 bytes of time><id>.
+func reviewKey(at time.Time, in Place, id string) []byte {
+	return append(binary.BigEndian.AppendUint64(in.key("rv", ""), uint64(max(0, at.Unix()))), id...)
 }
 
 func (p Place) bagKey(id string) []byte { return p.key("bag", id) }
@@ -115,6 +138,9 @@ func erase(tx store.Tx, e Entry) error {
 		if err := tx.Delete(k); err != nil {
 			return err
 		}
+	}
+	if err := e.countLoan(tx, -1); err != nil {
+		return err
 	}
 	return changed(tx, e.Place)
 }

@@ -42,7 +42,7 @@ func (e *Entries) Survey(ctx context.Context, in Place, s lending.Scope, at time
 		for _, t := range v.none {
 			v.out.Excluded[t] = 0
 		}
-		err := candidates(ctx, r, in, s.WithoutExclusions(), at, nil, func(c *card) (bool, error) {
+		err := candidates(ctx, r, in, s.WithoutExclusions(), at, nil, false, func(c *card) (bool, error) {
 			v.take(c)
 			return true, nil
 		})
