@@ -31,6 +31,12 @@ func loanRead(c *cli.Context, s *streams) error {
 				printLent(w, e, time.Now())
 			}
 			fmt.Fprintf(w, "%s by read %d, %d left; receipt %s\n", count(len(out.Entries), "entry"), out.Receipt.Seq, out.Receipt.Left, out.Receipt.ID)
+			switch {
+			case out.Cached:
+				fmt.Fprintf(w, "answered before; the lender lets it be used until %s, and a revocation may take so long\n", out.CacheUntil)
+			case out.CacheUntil != "":
+				fmt.Fprintf(w, "kept in memory until %s, as the lender signed\n", out.CacheUntil)
+			}
 			if out.Cursor != "" {
 				fmt.Fprintf(w, "more: --cursor %s\n", out.Cursor)
 			}

@@ -3,7 +3,8 @@
 // It is the use case of an organization that borrows: it signs a request for each read,
 // sends it to the lender, and hands content out only once the lender's receipt verified,
 // bound to that very request, and request and receipt are stored. Whatever else comes
-// back, silence included, is the end of access: no cache, no retry, no redirect.
+// back, silence included, is the end of access: no retry, no redirect, and no cache but for
+// the window that the lender signed into permission and receipt, in memory alone.
 //
 // It keeps requests and receipts, never lent entries, and says in the own log that a
 // loan was taken and that its end was seen. The package opens no socket.
@@ -14,14 +15,15 @@
 //
 //	bor/<perm>/<seq, 8 bytes>  pairRow: request and receipt of a granted answer
 //	bl/<perm>                  loanRow: how the loan stood when last heard of
+//	ba/<request>               askedRow: a loan request and its lender's last word
 //	bp/<perm>                  something about the loan is still to be said in the log
 //
 // Signed objects (permissions, requests, receipts) lie in node/library.
 //
 // # What it does not do
 //
-// It does not end a loan for what gossip says or the own clock; the next read asks the
-// lender. A permission whose revocation address is https is refused by name.
+// What gossip says or the own clock ends a loan here, and decides over no read: the next one
+// asks the lender. A permission whose revocation address is https is refused by name.
 package client
 
 import (
@@ -39,17 +41,17 @@ import (
 type Config struct {
 	// Timeout is how long a lender may take to answer; 0 is DefaultTimeout.
 	Timeout time.Duration
-	// OnEnded is told, once per loan and process, that a verified answer ended it. nil
-	// is allowed.
+	// OnEnded is told, once per loan, that it was heard to be over, and once that a verified
+	// answer ended it. nil is allowed.
 	OnEnded func(Ended)
 }
 
-// Ended says that a lender signed the end of a loan.
+// Ended says that a loan is over.
 type Ended struct {
 	Perm    envelope.ID
 	State   lending.PermState
 	At      time.Time
-	Receipt envelope.ID
+	Receipt envelope.ID // in which the lender signed it; zero where its log, or the own clock, says so
 }
 
 // ReadInput asks to read under a permission as an own agent.
@@ -71,6 +73,7 @@ type ReadResult struct {
 	ReceiptID envelope.ID
 	Receipt   lending.Receipt
 	Cursor    string // of the next page, or empty
+	Cached    bool   // it was answered before, within the window the lender signed: Receipt.CacheUntil
 }
 
 // Loan is a permission one of the own agents may use, and how it stood when last heard of.
@@ -102,6 +105,8 @@ type Pair struct {
 type Client struct {
 	n   *self.Node
 	cfg Config
+
+	cache cache
 
 	// signing is held, shared, from a look at an agent's row to its signature.
 	signing sync.RWMutex
@@ -141,6 +146,9 @@ type loanRow struct {
 	EndedAt   envelope.Time     `json:"ended_at,omitempty"`      // when the end was seen
 	EndedBy   envelope.ID       `json:"ended_by,omitempty"`      // receipt that proves it
 	First     envelope.Time     `json:"first,omitempty"`         // first granted answer
+	Heard     lending.PermState `json:"heard,omitempty"`         // of an end that no answer has verified
+	HeardAt   envelope.Time     `json:"heard_at,omitempty"`
+	HeardSaid envelope.ID       `json:"heard_said,omitempty"` // its loan.end_seen
 	Left      uint64            `json:"left"`
 	Lender    did.DID           `json:"lender"`
 	LenderOrg did.DID           `json:"lender_org"`
@@ -151,7 +159,13 @@ type loanRow struct {
 
 // unsaid says whether something is still to be said in the log.
 func (r loanRow) unsaid() bool {
-	return !r.First.IsZero() && r.Taken.IsZero() || !r.EndedBy.IsZero() && r.EndEvent.IsZero() || !r.Deleted.IsZero() && r.DelEvent.IsZero()
+	return !r.First.IsZero() && r.Taken.IsZero() || !r.EndedBy.IsZero() && r.EndEvent.IsZero() || r.unheard() || !r.Deleted.IsZero() && r.DelEvent.IsZero()
+}
+
+// unheard says whether an end that was heard of is still to be said. One that was verified
+// since says more.
+func (r loanRow) unheard() bool {
+	return r.Heard != "" && r.HeardSaid.IsZero() && r.EndedBy.IsZero()
 }
 
 func idKey(prefix string, id envelope.ID) []byte { return []byte(prefix + id.String()) }

@@ -14,8 +14,17 @@ const (
 	anchorTime = time.Minute
 	// sayEvery is how often it is looked whether something unsaid can be said.
 	sayEvery = 5 * time.Second
+	// hearEvery is how often it is looked whether borrowed loans are over: an end is said
+	// within 60 s.
+	hearEvery = 30 * time.Second
 	// maxObject is the longest signed object read back, in bytes.
 	maxObject = 32 << 10
 	// auditTime is how long a lender may take for one page of rows, which it proves first.
 	auditTime = 10 * time.Second
+
+	// maxCachedPerms, maxCachedAnswers and maxCachedBytes bound what is kept of answers in
+	// memory: permissions, answers of one, bytes of entries of all.
+	maxCachedPerms   = 4096
+	maxCachedAnswers = 64
+	maxCachedBytes   = 32 << 20
 )

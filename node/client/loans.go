@@ -90,6 +90,9 @@ func merge(l Loan, id envelope.ID, row loanRow) Loan {
 	anchored := !l.ID.IsZero()
 	l.ID, l.Lender, l.Borrower = id, row.Lender, row.Borrower
 	l.Reads, l.Left, l.State, l.EndedBy = row.Reads, row.Left, row.State, row.EndedBy
+	if l.State == lending.Valid && row.Heard != "" {
+		l.State = row.Heard
+	}
 	l.Unanchored = !anchored && !row.First.IsZero()
 	return l
 }

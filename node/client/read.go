@@ -18,18 +18,32 @@ import (
 // lender signed it. A lender that does not answer, or not in the one way that counts, has
 // ended access for this read: code revoked, not verified.
 func (c *Client) Read(ctx context.Context, in ReadInput) (ReadResult, error) {
-	r := reading{c: c}
-	if err := r.prepare(ctx, in); err != nil {
+	r := reading{c: c, op: lending.OpRead}
+	at, err := r.prepare(ctx, in)
+	if err != nil {
+		return ReadResult{}, fault.From(err)
+	}
+	q := question(r.as.Agent, in)
+	kept, ok, mark := c.cache.find(r.perm.ID(), q, at)
+	if ok {
+		kept.Cached = true
+		return kept, nil
+	}
+	if err := r.sign(ctx, in, at); err != nil {
 		return ReadResult{}, fault.From(err)
 	}
 	if err := r.ask(ctx); err != nil {
+		c.cache.wipe(r.perm.ID())
 		return ReadResult{}, fault.From(err)
 	}
-	return r.result(), nil
+	out := r.result()
+	c.cache.put(r.perm.ID(), q, out, at, mark)
+	return out, nil
 }
 
 // reading is one Read.
 type reading struct {
+	op     string // read or discover: also the method of the frame
 	c      *Client
 	as     self.AgentRow
 	perm   envelope.Verified[lending.Permission]
@@ -37,6 +51,7 @@ type reading struct {
 	rq     envelope.Verified[lending.ReadRequest]
 
 	answer  lending.Answer
+	tags    lending.Tags // of a discovery
 	receipt envelope.Verified[lending.Receipt]
 }
 
@@ -47,30 +62,26 @@ func (r *reading) result() ReadResult {
 	}
 }
 
-// prepare finds agent and permission and signs the request.
-func (r *reading) prepare(ctx context.Context, in ReadInput) error {
-	at, err := r.c.n.Clock.Now()
-	if err != nil {
-		return fault.Wrap(fault.ClockSkew, lending.ReasonClock, err).WithHint("set this host's clock")
+// prepare finds agent and permission, and says when that was.
+func (r *reading) prepare(ctx context.Context, in ReadInput) (at time.Time, err error) {
+	if at, err = r.c.n.Clock.Now(); err != nil {
+		return at, fault.Wrap(fault.ClockSkew, lending.ReasonClock, err).WithHint("set this host's clock")
 	}
 	get := self.ViewGetter(ctx, r.c.n.DB)
 	if r.as, err = r.c.agent(get, in.As); err != nil {
-		return err
+		return at, err
 	}
 	if err := mayBorrow(r.as, at); err != nil {
-		return err
+		return at, err
 	}
 	if r.perm, r.lender, err = r.c.permission(ctx, in.Perm); err != nil {
-		return err
+		return at, err
 	}
 	if r.perm.Body().Borrower != r.as.Agent {
-		return r.deny(fault.Refused, "not_borrower", "the permission is for %s, not for agent %s", r.perm.Body().Borrower, r.as.Name).
+		return at, r.deny(fault.Refused, "not_borrower", "the permission is for %s, not for agent %s", r.perm.Body().Borrower, r.as.Name).
 			WithHint("read as the agent it is for")
 	}
-	if err := r.ended(get); err != nil {
-		return err
-	}
-	return r.sign(ctx, in, at)
+	return at, r.ended(get)
 }
 
 func (r *reading) deny(code fault.Code, reason, detail string, args ...any) *fault.Denied {
@@ -111,7 +122,7 @@ func (r *reading) sign(ctx context.Context, in ReadInput, at time.Time) error {
 	}
 	e, err := envelope.Seal(ctx, lending.ReadRequest{
 		At: envelope.TimeOf(at), Aud: r.perm.Body().Lender, Borrower: r.as.Agent, Cursor: in.Cursor, Filter: filter, Kid: kid,
-		Limit: uint64(in.Limit), Nonce: lending.NewSalt(), Op: lending.OpRead, Perm: r.perm.ID(), Purpose: in.Purpose, Query: in.Query,
+		Limit: uint64(in.Limit), Nonce: lending.NewSalt(), Op: r.op, Perm: r.perm.ID(), Purpose: in.Purpose, Query: in.Query,
 	}, key)
 	if err != nil {
 		return err
@@ -161,7 +172,7 @@ func (r *reading) send(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	frame, err := lending.Frame{Method: lending.MethodRead, Request: compact}.Bytes()
+	frame, err := lending.Frame{Method: r.op, Request: compact}.Bytes()
 	if err != nil {
 		return nil, err
 	}

@@ -48,6 +48,15 @@ func (c *Client) draft(tx store.Tx, perm envelope.ID, row *loanRow, issued envel
 			return err
 		}
 	}
+	if row.unheard() {
+		row.HeardSaid, err = c.n.Rec.Event(tx, attestation.Draft{
+			Type: "loan.end_seen", Subject: perm.String(), Refs: []envelope.ID{issued}, Actor: row.Borrower,
+			Data: attestation.LoanEndSeen{Permission: perm, SeenAt: row.HeardAt},
+		})
+		if err != nil {
+			return err
+		}
+	}
 	if !row.EndedBy.IsZero() && row.EndEvent.IsZero() {
 		row.EndEvent, err = c.n.Rec.Event(tx, attestation.Draft{
 			Type: "loan.end_seen", Subject: perm.String(), Refs: []envelope.ID{issued}, Actor: row.Borrower,
@@ -66,11 +75,14 @@ func (c *Client) draft(tx store.Tx, perm envelope.ID, row *loanRow, issued envel
 	return err
 }
 
-// Run says in the log what could not be said at once, until ctx ends, and returns its
-// error.
+// Run ends loans here that are over and says in the log what could not be said at once,
+// every few seconds until ctx ends, and returns its error.
 func (c *Client) Run(ctx context.Context) error {
 	t := time.NewTicker(sayEvery)
 	defer t.Stop()
+	hear := time.NewTicker(hearEvery)
+	defer hear.Stop()
+	c.listen(ctx)
 	for {
 		if err := c.sayPending(ctx); err != nil && ctx.Err() == nil {
 			c.n.Log.WarnContext(ctx, "something about a borrowed loan is not in the log yet", "error", err)
@@ -82,7 +94,16 @@ func (c *Client) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-t.C:
+		case <-hear.C:
+			c.listen(ctx)
 		}
+	}
+}
+
+// listen is hear, whose failure is tried again.
+func (c *Client) listen(ctx context.Context) {
+	if err := c.hear(ctx); err != nil && ctx.Err() == nil {
+		c.n.Log.WarnContext(ctx, "it was not looked whether borrowed loans are over", "error", err)
 	}
 }
 

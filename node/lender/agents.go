@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"trustnode/did"
+	"trustnode/did/envelope"
 	"trustnode/federation/lending"
 )
 
@@ -51,7 +52,19 @@ func (l *Lender) gatesOf(d did.DID) (out []*gate) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, g := range l.gates {
-		if slices.Contains(g.parties[:], d) {
+		if slices.Contains(g.parties, d) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// gatesUnder are the gates, held now, of loans that are a part of one.
+func (l *Lender) gatesUnder(id envelope.ID) (out []*gate) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, g := range l.gates {
+		if slices.Contains(g.above, id) {
 			out = append(out, g)
 		}
 	}

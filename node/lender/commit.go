@@ -19,7 +19,7 @@ var errBacklog = attestation.ErrBacklog
 func (r *reading) commit(ctx context.Context, tx store.Tx, out *outcome, key signer, m moment) error {
 	n := out.next
 	if n.Verdict == lending.Granted {
-		if err := r.count(tx, n); err != nil {
+		if err := r.count(ctx, tx, n); err != nil {
 			return err
 		}
 	}
@@ -40,8 +40,11 @@ func (r *reading) commit(ctx context.Context, tx store.Tx, out *outcome, key sig
 }
 
 // count writes what only a granted answer changes.
-func (r *reading) count(tx store.Tx, n lending.Next) error {
+func (r *reading) count(ctx context.Context, tx store.Tx, n lending.Next) error {
 	rq := r.rq.Body()
+	if err := r.l.countParents(ctx, tx, r.k, n.Parents); err != nil {
+		return err
+	}
 	if err := store.PutRow(tx, idKey(keyLoan, rq.Perm), n.Loan); err != nil {
 		return err
 	}

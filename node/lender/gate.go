@@ -12,8 +12,9 @@ import (
 // revocation holds it alone and for good. It outlives its loan's last holder only in
 // state: whoever comes later finds the revocation in its decision.
 type gate struct {
-	holders int        // guarded by Lender.mu
-	parties [3]did.DID // lender, borrower, and the borrower's organization; never changes
+	holders int           // guarded by Lender.mu
+	parties []did.DID     // whose end ends the loan; never changes
+	above   []envelope.ID // permissions of which the loan is a part; never changes
 
 	mu     sync.Mutex
 	closed bool               // guarded by mu: no release begins any more
@@ -23,13 +24,12 @@ type gate struct {
 
 // hold returns the gate of a loan. It is taken before the decision and dropped after the
 // release, so that a revocation committed in between finds the same gate.
-func (l *Lender) hold(k *known) *gate {
+func (l *Lender) hold(k *known, above []*known) *gate {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.gates[k.perm.ID()]
 	if g == nil {
-		p := k.perm.Body()
-		g = &gate{busy: map[*Sender]func(){}, parties: [3]did.DID{p.Lender, p.Borrower, k.issued.BorrowerOrg}}
+		g = &gate{busy: map[*Sender]func(){}, parties: parties(k, above), above: idsOf(above)}
 		l.gates[k.perm.ID()] = g
 	}
 	g.holders++

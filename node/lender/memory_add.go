@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"trustnode/did/envelope"
+	"trustnode/federation/lending"
 	"trustnode/node/fault"
 	"trustnode/node/memory"
 	"trustnode/node/store"
@@ -42,7 +43,7 @@ func (l *Lender) draft(in AddInput) (memory.Draft, error) {
 		if t.text == "" {
 			continue
 		}
-		end, err := parseEnd(t.text, now)
+		end, err := lending.ParseEnd(t.text, now)
 		if err != nil || !now.Before(end.Time()) {
 			return memory.Draft{}, fault.New(fault.Invalid, t.flag, "%.40q is neither a duration nor a time to come", t.text).WithHint("e.g. 720h, 30d or 2027-01-31T00:00:00Z")
 		}
@@ -86,7 +87,7 @@ func (l *Lender) pseudonyms(tx store.Tx, names []string) ([]string, error) {
 func (l *Lender) knownSubjects(g memory.Getter, names []string) ([]string, error) {
 	var out []string
 	for _, n := range names {
-		s, err := l.subjectIn(g, n)
+		s, err := l.subject(g, n)
 		if err != nil {
 			return nil, err
 		}
@@ -95,12 +96,12 @@ func (l *Lender) knownSubjects(g memory.Getter, names []string) ([]string, error
 	return out, nil
 }
 
-// subjectIn finds a person by name or pseudonym.
-func (l *Lender) subjectIn(g memory.Getter, text string) (memory.Subject, error) {
+// subject finds a data subject by name or pseudonym.
+func (l *Lender) subject(g memory.Getter, text string) (memory.Subject, error) {
 	s, err := l.n.Entries.Subject(g, tenant, text)
 	if errors.Is(err, memory.ErrNoSubject) {
 		return s, fault.New(fault.NotFound, "subject", "no subject of that name is known here").
-			WithHint("give the name as it was given to memory tag --subject, or the pseudonym")
+			WithHint("names are matched exactly; memory tag --subject NAME gives an entry one")
 	}
 	return s, err
 }

@@ -12,6 +12,7 @@ import (
 	"trustnode/federation/lending"
 	"trustnode/node/fault"
 	"trustnode/node/memory"
+	"trustnode/node/self"
 	"trustnode/node/store"
 )
 
@@ -44,7 +45,7 @@ func (l *Lender) Forget(ctx context.Context, in ForgetInput) (ForgetResult, erro
 		return ForgetResult{}, fault.New(fault.Invalid, "unlink", "a name is unlinked with its subject").WithHint("--subject NAME --unlink")
 	}
 	if in.Subject != "" {
-		s, err := l.subject(ctx, in.Subject)
+		s, err := l.subject(self.ViewGetter(ctx, l.n.DB), in.Subject)
 		if err != nil {
 			return ForgetResult{}, refusal(err)
 		}
@@ -126,8 +127,8 @@ func (l *Lender) forgotten(tx store.Tx, cause, subject string, in memory.Place, 
 	return errors.Join(err, markForgotten(tx, at, in, gone))
 }
 
-// sweepMemory forgets entries whose end has come, each transaction with its row, goes on
-// with raises that a crash interrupted, and moves what nobody reads into blocks.
+// sweepMemory forgets entries whose end has come, each transaction with its row, and goes
+// on with raises that a crash interrupted.
 func (l *Lender) sweepMemory(ctx context.Context, at time.Time) error {
 	held, err := l.n.Entries.Held(ctx)
 	if err != nil {
@@ -137,12 +138,6 @@ func (l *Lender) sweepMemory(ctx context.Context, at time.Time) error {
 		if err := l.n.Entries.Settle(ctx, in); err != nil {
 			return err
 		}
-	}
-	if at.Sub(l.rested) >= restEvery {
-		if err := l.n.Entries.Rest(ctx, at); err != nil {
-			return err
-		}
-		l.rested = at
 	}
 	for {
 		some, err := l.n.Entries.Expired(ctx, at.Unix(), sweepBatch)

@@ -321,30 +321,3 @@ func TestWhatTheOperatorTypesIsReadOrRefused(t *testing.T) {
 		t.Errorf("shown %+v, %v", e, err)
 	}
 }
-
-// TestLifetimesDoNotMeet is I-15: the end of an entry ends no permission, and the end of a
-// permission no entry of the lender.
-func TestLifetimesDoNotMeet(t *testing.T) {
-	k := memoryKit(t)
-	k.put(t, AddInput{Statement: "short", Tags: []string{"client:acme"}, ExpiresAt: "1h", ReviewAfter: "30m"})
-	kept := k.put(t, AddInput{Statement: "long", Tags: []string{"client:acme"}, ExpiresAt: "365d"})
-	loan := k.issue(t, 9)
-	k.w.Clock.Add(2 * time.Hour)
-	if err := k.sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	a, r := k.mustRead(t, k.request(t, loan))
-	if wantTexts(t, "after an entry ended", statements(t, a), "long"); r.Left != 8 || r.State != lending.Valid {
-		t.Errorf("receipt %+v", r)
-	}
-	k.w.Clock.Add(720 * time.Hour)
-	if err := k.sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := k.read(t.Context(), k.request(t, loan)); fault.Of(err) != fault.Expired {
-		t.Errorf("after the permission ended: %v", err)
-	}
-	if e, err := k.Show(t.Context(), folio, kept.ID); err != nil || e.State != memory.Active || e.Rev != 1 {
-		t.Errorf("the entry after the permission: %+v, %v", e, err)
-	}
-}

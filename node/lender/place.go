@@ -127,9 +127,6 @@ func (l *Lender) Tag(ctx context.Context, in TagInput) (Tagged, error) {
 
 func (l *Lender) tag(ctx context.Context, at memory.Place, in TagInput) (n int, err error) {
 	c := memory.Change{Add: in.Add, Remove: in.Remove, Release: in.Release, Quarantine: in.Quarantine}
-	if err := l.n.Entries.Thaw(ctx, at, plainIDs(in.IDs)); err != nil {
-		return 0, err
-	}
 	err = l.n.DB.Update(ctx, func(tx store.Tx) (err error) {
 		if c.RemoveSubjects, err = l.knownSubjects(tx, in.RemoveSubjects); err != nil {
 			return err

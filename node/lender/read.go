@@ -1,6 +1,7 @@
 package lender
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,7 +101,11 @@ func (r *reading) run(ctx context.Context) error {
 		return r.refuse(ctx, invalidRequest("permission", "send the permission that the request names, or none"))
 	}
 	id := r.k.perm.ID()
-	g := r.l.hold(r.k)
+	above, err := r.l.above(ctx, r.k)
+	if err != nil {
+		return err
+	}
+	g := r.l.hold(r.k, above)
 	defer r.l.drop(id, g)
 	for range maxAttempts {
 		out, err := r.attempt(ctx)
@@ -214,9 +219,9 @@ func (r *reading) decide(ctx context.Context, tx store.Tx, f lending.Found, fail
 	if err != nil {
 		return outcome{}, err
 	}
-	if lender.Pub != key.Public() || lender.KID != key.kid {
+	if ok, err := r.l.signs(tx, &st, lender, key, m.at); !ok {
 		r.l.forgetKey(lender.Agent)
-		return outcome{}, lending.ErrMoved
+		return outcome{}, cmp.Or(err, lending.ErrMoved)
 	}
 	if st.Vis, err = r.l.n.Entries.Vis(tx, r.k.place); err != nil {
 		return outcome{}, err

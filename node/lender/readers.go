@@ -12,6 +12,7 @@ import (
 	"trustnode/federation/lending"
 	"trustnode/node/fault"
 	"trustnode/node/memory"
+	"trustnode/node/self"
 	"trustnode/node/store"
 )
 
@@ -40,9 +41,9 @@ type Readers struct {
 // 8). Where both differ, count is the larger of the two, so of one answer that held several
 // entries nothing is counted twice. subject is a name or a pseudonym.
 func (l *Lender) Readers(ctx context.Context, subject string) (Readers, error) {
-	s, err := l.subject(ctx, subject)
+	s, err := l.subject(self.ViewGetter(ctx, l.n.DB), subject)
 	if err != nil {
-		return Readers{}, err
+		return Readers{}, refusal(err)
 	}
 	out := Readers{Subject: s.Pseudonym}
 	if out.Waiting, err = l.catchUp(ctx); err != nil {

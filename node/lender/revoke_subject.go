@@ -29,9 +29,9 @@ const maxSubjectEntries = 1_000_000
 // none of them. It is a change of state with an audit row and no signed object, for it
 // names a pseudonym (04 section 7). subject is a name or a pseudonym.
 func (l *Lender) RevokeSubject(ctx context.Context, subject, reason string) (RevokedSubject, error) {
-	s, err := l.subject(ctx, subject)
+	s, err := l.subject(self.ViewGetter(ctx, l.n.DB), subject)
 	if err != nil {
-		return RevokedSubject{}, err
+		return RevokedSubject{}, refusal(err)
 	}
 	at, _ := l.clock()
 	row, _, err := lending.MarshalRow(lending.RevokeRow{
@@ -59,10 +59,4 @@ func (l *Lender) RevokeSubject(ctx context.Context, subject, reason string) (Rev
 		return out.Entries < maxSubjectEntries
 	})
 	return out, refusal(err)
-}
-
-// subject finds a person by name or pseudonym.
-func (l *Lender) subject(ctx context.Context, text string) (memory.Subject, error) {
-	s, err := l.subjectIn(self.ViewGetter(ctx, l.n.DB), text)
-	return s, refusal(err)
 }

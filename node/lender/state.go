@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"trustnode/did"
-	"trustnode/did/envelope"
 	"trustnode/federation"
 	"trustnode/federation/charter"
 	"trustnode/federation/lending"
@@ -96,11 +95,22 @@ func (l *Lender) load(g library.Getter, k *known, m moment) (lending.State, self
 	stand := l.standing(org, m.at)
 	st.Member, st.MayLend, st.NodeState = stand.member, stand.mayLend(), stand.word
 	if stand.forked != nil {
-		st.Forked, st.Forker = cmp.Or(fault.From(stand.forked).Reason, lending.ReasonDIDLog), stand.forker
+		st.Forked, st.Forker = forkReason(stand), stand.forker
 	}
-	st.Revoked, err = revoked(g, k.perm, org)
+	above, err := l.above(context.Background(), k)
+	if err != nil {
+		return st, lender, err
+	}
+	if err := l.loadParents(g, above, m.at, &st); err != nil {
+		return st, lender, err
+	}
+	st.Revoked, err = revoked(g, k, above)
 	st.RevocationsRead = err == nil
 	return st, lender, err
+}
+
+func forkReason(s standing) string {
+	return cmp.Or(fault.From(s.forked).Reason, lending.ReasonDIDLog)
 }
 
 // loadBorrower reads the borrower's agent and returns the organization it was lent to. An
@@ -120,21 +130,24 @@ func (l *Lender) live(g library.Getter, d did.DID, capability string, at time.Ti
 	return row, err == nil && row.May(capability, at) == nil, err
 }
 
-// revoked looks every revocation up that ends a permission, and returns the first.
-func revoked(g library.Getter, p envelope.Verified[lending.Permission], org did.DID) (*lending.RevokedBy, error) {
+// revoked looks every revocation up that ends a permission or one above it, and returns the
+// first.
+func revoked(g library.Getter, k *known, above []*known) (*lending.RevokedBy, error) {
 	var first *lending.RevokedBy
-	for _, t := range lending.Targets(p, nil, org) {
-		by, ok, err := store.GetRow[lending.RevokedBy](g, revKey(t))
-		if err != nil {
-			return nil, err
-		}
-		if ok && t.Kind == lending.TargetBorrower {
-			if by, err = bySigner(g, revKey(t), p.Body().Lender, by); err != nil {
+	for _, k := range append([]*known{k}, above...) {
+		for _, t := range lending.Targets(k.perm, nil, k.issued.BorrowerOrg) {
+			by, ok, err := store.GetRow[lending.RevokedBy](g, revKey(t))
+			if err != nil {
 				return nil, err
 			}
-		}
-		if ok && first == nil {
-			first = &by
+			if ok && t.Kind == lending.TargetBorrower {
+				if by, err = bySigner(g, revKey(t), k.perm.Body().Lender, by); err != nil {
+					return nil, err
+				}
+			}
+			if ok && first == nil {
+				first = &by
+			}
 		}
 	}
 	return first, nil

@@ -39,7 +39,7 @@ func (l *Lender) sweep(ctx context.Context) error {
 	if !trusted {
 		return nil
 	}
-	return errors.Join(l.sweepLoans(ctx, at), l.sweepBreaches(ctx, at), l.sweepNonces(ctx, at), l.indexReaders(ctx), l.sweepMemory(ctx, at), l.sweepSalts(ctx, at))
+	return errors.Join(l.sweepLoans(ctx, at), l.sweepBreaches(ctx, at), l.sweepNonces(ctx, at), l.sweepMemory(ctx, at), l.sweepRows(ctx, at), l.sweepAsks(ctx, at), l.sweepGrowth(ctx, at))
 }
 
 func (l *Lender) sweepLoans(ctx context.Context, at time.Time) error {
@@ -160,4 +160,13 @@ func (l *Lender) scan(ctx context.Context, prefix string, want func(k, v []byte)
 		})
 	})
 	return out, err
+}
+
+// sweepRows takes up who read what before the salts of forgotten answers go: with them goes
+// whom an answer was about.
+func (l *Lender) sweepRows(ctx context.Context, at time.Time) error {
+	if err := l.indexReaders(ctx); err != nil {
+		return err
+	}
+	return l.sweepSalts(ctx, at)
 }

@@ -1,0 +1,102 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"trustnode/attestation"
+	"trustnode/did/envelope"
+	"trustnode/federation/lending"
+	"trustnode/node/store"
+)
+
+// hear ends loans here that nobody read meanwhile: one whose lender's log says that it is
+// over, and one whose time is up by the own clock. What is cached goes, loan.end_seen is
+// said, not verified, and OnEnded is told. It decides over nothing: the next read asks the
+// lender all the same, whose answer decides (04 section 8).
+func (c *Client) hear(ctx context.Context) error {
+	at, err := c.n.Clock.Now()
+	if err != nil {
+		return err
+	}
+	ids, err := c.scanIDs(ctx, keyLoan)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		row, ok, err := store.GetRow[loanRow](viewOf(ctx, c), idKey(keyLoan, id))
+		if err != nil {
+			return err
+		}
+		if !ok || !row.open() {
+			continue
+		}
+		state, err := c.told(ctx, id, row, at)
+		if err != nil {
+			return err
+		}
+		if state == "" {
+			continue
+		}
+		if err := c.heard(ctx, id, row, state, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open says whether no end of the loan is known here.
+func (r loanRow) open() bool { return r.EndedBy.IsZero() && r.Heard == "" }
+
+// told is the state that ended a loan in the lender's own words in its log, or by the
+// clock; "" while none did.
+func (c *Client) told(ctx context.Context, id envelope.ID, row loanRow, at time.Time) (lending.PermState, error) {
+	for _, subject := range []string{id.String(), row.Borrower.String(), c.n.Org.String()} {
+		for f, err := range c.n.Rec.Facts(ctx, attestation.Query{Org: row.LenderOrg, Subject: subject}) {
+			if err != nil {
+				return "", err
+			}
+			if s := ends(f.Event.Body(), row); s != "" {
+				return s, nil
+			}
+		}
+	}
+	l, err := c.filled(ctx, Loan{ID: id, State: lending.Valid})
+	if err != nil || l.ExpiresAt.IsZero() || at.Before(l.ExpiresAt) {
+		return "", err
+	}
+	return lending.Expired, nil
+}
+
+// ends is the state that an event of the lender's log puts a loan in. The revocation of a
+// borrower ends what its signer lent.
+func ends(e attestation.Event, row loanRow) lending.PermState {
+	var d attestation.LoanEnded
+	switch {
+	case e.Type != "loan.revoked" && e.Type != "loan.ended", e.Actor != row.Lender, e.Decode(&d) != nil:
+		return ""
+	case e.Type == "loan.revoked":
+		return lending.Revoked
+	case final(lending.PermState(d.Cause)):
+		return lending.PermState(d.Cause)
+	}
+	return lending.Revoked
+}
+
+func (c *Client) heard(ctx context.Context, id envelope.ID, row loanRow, state lending.PermState, at time.Time) error {
+	c.cache.wipe(id)
+	issued := c.issued(ctx, id, row.LenderOrg)
+	first := false
+	err := c.n.DB.Update(ctx, func(tx store.Tx) error {
+		now, _, err := store.GetRow[loanRow](tx, idKey(keyLoan, id))
+		if first = now.open(); err != nil || !first {
+			return err
+		}
+		now.Heard, now.HeardAt = state, envelope.TimeOf(at)
+		return c.say(tx, id, now, issued)
+	})
+	if err == nil && first {
+		c.cfg.OnEnded(Ended{Perm: id, State: state, At: at})
+	}
+	return err
+}
