@@ -93,8 +93,9 @@ func weigh(cl Claim, c Case, items []ItemReport) ClaimReport {
 		return out
 	}
 	counted := map[envelope.ID]bool{} // a request is one act, however many rows answer it
+	asked, granted := requests(cl, c, *end, items), granted(c.Claimant, items)
 	for _, row := range items {
-		if rq := act(cl, c, row, *end, items); rq != nil && !counted[rq.ID] {
+		if rq := act(cl, c, row, *end, asked, granted); rq != nil && !counted[rq.ID] {
 			counted[rq.ID] = true
 			out.Acts++
 			out.Items = append(out.Items, row.N, rq.N)
@@ -131,27 +132,36 @@ const skew = 60 * time.Second
 // revocation, and the borrower's own signed request that the row answers. A request the
 // borrower dated before the end, or one that the lender also signed a granted answer to,
 // is none: a lender cannot make an act of an old request by writing a new row.
-func act(cl Claim, c Case, row, end ItemReport, items []ItemReport) *ItemReport {
+func act(cl Claim, c Case, row, end ItemReport, asked map[envelope.ID]*ItemReport, granted map[envelope.ID]bool) *ItemReport {
 	fits := row.By == c.Claimant && row.Kind == "row" && row.Grade == Proven && row.Perm == cl.Perm && row.Refused == "revoked" &&
 		row.Place != nil && row.Place.Org == c.Claimant && row.Place.Index > end.Place.Index
-	if !fits || granted(row.Request, c.Claimant, items) {
+	if !fits || granted[row.Request] {
 		return nil
 	}
-	i := slices.IndexFunc(items, func(it ItemReport) bool {
-		return it.Kind == "readrequest" && it.Grade == Proven && it.ID == row.Request && it.Perm == cl.Perm &&
-			it.Borrower == cl.Subject && it.Org == c.Respondent && !it.At.Before(end.At.Add(-skew))
-	})
-	if i < 0 {
-		return nil
-	}
-	return &items[i]
+	return asked[row.Request]
 }
 
-// granted says whether the lender signed a granted answer to a request.
-func granted(request envelope.ID, lender did.DID, items []ItemReport) bool {
-	return slices.ContainsFunc(items, func(it ItemReport) bool {
-		return it.Kind == "receipt" && it.Granted && it.Request == request && it.Org == lender && (it.Grade == Proven || it.Grade == Attested)
-	})
+// requests are those that the claim's borrower signed for its loan and did not date before the end, by id: the first item of each.
+func requests(cl Claim, c Case, end ItemReport, items []ItemReport) map[envelope.ID]*ItemReport {
+	out := map[envelope.ID]*ItemReport{}
+	for i, it := range items {
+		if it.Kind == "readrequest" && it.Grade == Proven && it.Perm == cl.Perm && out[it.ID] == nil &&
+			it.Borrower == cl.Subject && it.Org == c.Respondent && !it.At.Before(end.At.Add(-skew)) {
+			out[it.ID] = &items[i]
+		}
+	}
+	return out
+}
+
+// granted are the requests to which the lender signed a granted answer.
+func granted(lender did.DID, items []ItemReport) map[envelope.ID]bool {
+	out := map[envelope.ID]bool{}
+	for _, it := range items {
+		if it.Kind == "receipt" && it.Granted && it.Org == lender && (it.Grade == Proven || it.Grade == Attested) {
+			out[it.Request] = true
+		}
+	}
+	return out
 }
 
 func sortedUnique(in []uint64) []uint64 {

@@ -79,7 +79,7 @@ func bundle(ctx context.Context, src TileSource, t tlog.Tile) ([]byte, error) {
 // not what the head says. Nobody's signature is checked. Memory is bounded by one
 // tile per level.
 func Export(ctx context.Context, n Note, files Files, put func(path string, data []byte) error) error {
-	if err := walk(ctx, n.Head, files, put); err != nil {
+	if err := walk(ctx, n.Head, files, put, nil); err != nil {
 		return err
 	}
 	return put(CheckpointFile, n.Bytes())
@@ -88,12 +88,17 @@ func Export(ctx context.Context, n Note, files Files, put func(path string, data
 // CheckTiles reads the tree of a head back from files, entry by entry: every hash
 // is computed from below. ErrTiles where it is another one.
 func CheckTiles(ctx context.Context, head attestation.Head, files Files) error {
-	return walk(ctx, head, files, func(string, []byte) error { return nil })
+	return walk(ctx, head, files, func(string, []byte) error { return nil }, nil)
+}
+
+// ReadTiles is CheckTiles that hands out the entries in their order, for yield to keep. What yield was given lies under head only if nil is returned. An error of yield ends it.
+func ReadTiles(ctx context.Context, head attestation.Head, files Files, yield func(uint64, attestation.Entry) error) error {
+	return walk(ctx, head, files, func(string, []byte) error { return nil }, yield)
 }
 
 // walk computes each tile of head from the entries and compares it with the file.
-func walk(ctx context.Context, head attestation.Head, files Files, visit func(string, []byte) error) error {
-	w := tileWalk{files: files, visit: visit, edge: NewRange(0)}
+func walk(ctx context.Context, head attestation.Head, files Files, visit func(string, []byte) error, yield func(uint64, attestation.Entry) error) error {
+	w := tileWalk{files: files, visit: visit, yield: yield, edge: NewRange(0)}
 	for n := uint64(0); n*torchwood.TileWidth < head.Size; n++ {
 		width := min(torchwood.TileWidth, head.Size-n*torchwood.TileWidth)
 		if err := w.entries(ctx, tlog.Tile{H: torchwood.TileHeight, L: entryTiles, N: int64(n), W: int(width)}); err != nil {
@@ -113,6 +118,7 @@ func walk(ctx context.Context, head attestation.Head, files Files, visit func(st
 type tileWalk struct {
 	files Files
 	visit func(string, []byte) error
+	yield func(uint64, attestation.Entry) error // nil: nobody asks for entries
 	edge  Range
 	rows  [][]byte // by level, the hashes of the tile that is not full yet
 	done  []int64  // by level, the full tiles before it
@@ -143,6 +149,12 @@ func (w *tileWalk) entries(ctx context.Context, t tlog.Tile) error {
 			return err
 		}
 		if err := w.add(ctx, 0, leaf); err != nil {
+			return err
+		}
+		if w.yield == nil {
+			continue
+		}
+		if err := w.yield(w.edge.End()-1, e); err != nil {
 			return err
 		}
 	}

@@ -166,8 +166,12 @@ func standingWord(e httpapi.Event) string {
 	return fmt.Sprintf("%s, %s (%s)", e.Level, e.Standing, e.Reason)
 }
 
-// witnessedWord says how many have seen an event of how many that the charter asks for.
+// witnessedWord says how many have seen an event of how many that the charter asks for; more
+// than that are enough.
 func witnessedWord(w httpapi.Witnessed) string {
+	if w.Have > w.Need && w.Need > 0 {
+		return fmt.Sprintf("witnessed by %d", w.Have)
+	}
 	return fmt.Sprintf("witnessed %d/%d", w.Have, w.Need)
 }
 

@@ -94,7 +94,7 @@ func because(standing, reason string) string {
 
 // witnessedBy says how many, and each with the time by which it had seen the event.
 func witnessedBy(w httpapi.Witnessed) string {
-	out := fmt.Sprintf("%d of %d", w.Have, w.Need)
+	out := haveOf(w.Have, w.Need)
 	if w.Need == 0 {
 		return out + ": no charter asks for a witness"
 	}

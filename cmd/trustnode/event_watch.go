@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -35,6 +36,7 @@ func eventWatch(c *cli.Context, s *streams) error {
 		return fault.New(fault.Unavailable, "watch", "no node runs on %s, so nothing comes", cfg.Dir).WithHint("trustnode run --data %s", cfg.Dir)
 	}
 	v := &view{s: s, names: orgNames{}, cursor: c.String("cursor"), ids: c.Bool("ids")}
+	v.t.widen(watchColumns(v.ids))
 	for told := (wait{}); ; {
 		v.heard = false
 		err := v.follow(c.Context, cfg, q)
@@ -90,6 +92,16 @@ type view struct {
 	cursor string
 	ids    bool // lines begin with the id
 	heard  bool // something came over the last stream
+}
+
+// watchColumns is a row as wide as most are: a watch prints each line before it knows the next,
+// and its columns must not move with every longer one.
+func watchColumns(ids bool) []string {
+	row := []string{time.DateTime, strings.Repeat(" ", 24), "loan.violation", strings.Repeat(" ", 44), ""}
+	if ids {
+		row = append([]string{strings.Repeat(" ", 49)}, row...)
+	}
+	return row
 }
 
 // follow reads one stream to its end.

@@ -119,9 +119,9 @@ func sound(r daemon.FsckReport) string {
 // unsound is how a verb ends that found a directory damaged.
 func unsound(dir string, r daemon.FsckReport) error {
 	what := fmt.Sprintf("%s does not verify: %s", dir, count(uint64(len(r.Faults)), "fault"))
-	hint := "restore a backup beside it: trustnode restore FILE --data NEWDIR; peers give back what came after it"
+	hint := "entries and trees of logs, and a log that is too short, come back from peers: trustnode run --data " + dir + "; all else from a backup: trustnode restore FILE --data NEWDIR"
 	if !r.Rebuilt {
-		hint = "index rows alone are made anew by trustnode fsck --rebuild; else " + hint
+		hint = "index rows alone are made anew by trustnode fsck --rebuild; " + hint
 	}
 	return &failedError{exitUnverified, what, hint}
 }

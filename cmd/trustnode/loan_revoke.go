@@ -28,7 +28,11 @@ func loanRevoke(c *cli.Context, s *streams) error {
 	}
 	return with(c, func(ctx context.Context, k *caller) error {
 		var out httpapi.LoanRevoked
-		if err := k.call(ctx, "POST", "/api/v1/permissions/"+url.PathEscape(a[0])+"/revoke", in, &out); err != nil {
+		err := k.call(ctx, "POST", "/api/v1/permissions/"+url.PathEscape(a[0])+"/revoke", in, &out)
+		if byPerson(err) {
+			out, err = revokePerson(ctx, c, k, a[0], in)
+		}
+		if err != nil {
 			return err
 		}
 		return s.result(out, func(w writer) {

@@ -27,6 +27,8 @@ const verifyHelp = `What a file is, is told by its bytes:
   signed object    an agent object, under the DID log given with --with
   credential       VC 2.0 with eddsa-jcs-2022, under the DID log of its issuer
   DID document     shown; it proves nothing by itself
+  directory        a whole log, as event export --tiles writes it, with the did.jsonl of its organization
+                   in it or given with --with; those of its witnesses, so that their cosignatures count
 
 Each line of the answer is one of: ok (verified), claim (what somebody says, and signed),
 trust (what it rests on), unsaid (what no file can say), and what kept it from verifying.
@@ -42,7 +44,7 @@ could decide (pending), or cannot be decided from a file. All files are looked a
 greatest exit code wins.`
 
 func verifyCommand(s *streams) *cli.Command {
-	return &cli.Command{Name: "verify", Usage: "check files with no network and no data directory", ArgsUsage: "FILE…", Description: verifyHelp, Flags: []cli.Flag{
+	return &cli.Command{Name: "verify", Usage: "check files with no network and no data directory", ArgsUsage: "FILE|DIR…", Description: verifyHelp, Flags: []cli.Flag{
 		&cli.StringSliceFlag{Name: "with", Usage: "`FILE` taken along: DID log, bundle, agent object, did.json; may be repeated"},
 		&cli.StringFlag{Name: "witness", Usage: "did-witness.json of the DID log, `FILE`; default the one beside it"},
 		&cli.StringFlag{Name: "at", Usage: "`TIME` at which objects are to hold, such as 2026-12-01T10:00:00Z; default now"},
@@ -153,13 +155,25 @@ func verifyFile(c *cli.Context, s *streams, name string, o verifier.Options) err
 	}
 	defer f.Close()
 	o.Name = filepath.Base(name)
+	dir, err := f.Stat()
+	if err != nil {
+		return noFile(err)
+	}
 	if slices.ContainsFunc(c.Args().Slice(), func(other string) bool { return other != name && filepath.Base(other) == o.Name }) {
 		o.Name = name
 	}
 	if o.Witness == nil {
 		o.Witness = func() ([]byte, error) { return witnessBeside(name) }
 	}
-	r := verifier.Verify(c.Context, f, o)
+	var r verifier.Report
+	if dir.IsDir() {
+		r, err = verifyTree(c, s, name, o)
+	} else {
+		r = verifier.Verify(c.Context, f, o)
+	}
+	if err != nil {
+		return err
+	}
 	if err := s.result(r, func(w writer) {
 		for _, l := range r.Lines {
 			fmt.Fprintf(w, "%-8s %s\n", l.Kind, l.Text)

@@ -40,9 +40,17 @@ func orgWord(did string) string {
 	return p[3] + "[" + p[2][:8] + "]"
 }
 
+// haveOf says how many there are of how many that are asked for; more than that are said by themselves.
+func haveOf(have, need int) string {
+	if have > need && need > 0 {
+		return fmt.Sprintf("by %d, where %d is asked for", have, need)
+	}
+	return fmt.Sprintf("%d of %d", have, need)
+}
+
 // witnessedWords says how many organizations cosigned of how many that the charter asks for, and which.
 func witnessedWords(by []string, need int) string {
-	out := fmt.Sprintf("witnessed %d of %d", len(by), need)
+	out := "witnessed " + haveOf(len(by), need)
 	for i, d := range by {
 		out += map[bool]string{true: ": ", false: ", "}[i == 0] + orgWord(d)
 	}

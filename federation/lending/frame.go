@@ -10,8 +10,11 @@ import (
 
 // Methods of a frame.
 const (
-	MethodRead   = "read"
-	MethodStatus = "status"
+	MethodRead     = "read"
+	MethodStatus   = "status"
+	MethodDiscover = "discover"
+	MethodAsk      = "ask"   // request is a loanrequest
+	MethodAsked    = "asked" // request is a readrequest of op status that names a loanrequest
 )
 
 // Frame is what a borrower's node sends over the lending protocol, in canonical JSON.
@@ -19,7 +22,7 @@ type Frame struct {
 	FromSeq    uint64 `json:"from_seq,omitempty"` // with MethodAudit: which row to begin with, from 1
 	Method     string `json:"method"`
 	Permission string `json:"permission,omitempty"` // compact, if the lender may lack it
-	Request    string `json:"request"`              // compact readrequest
+	Request    string `json:"request"`              // compact readrequest or loanrequest
 }
 
 // Bytes returns the canonical bytes of the frame.
@@ -34,7 +37,7 @@ func ParseFrame(b []byte) (Frame, error) {
 	if err := envelope.Unmarshal(b, &f); err != nil {
 		return Frame{}, err
 	}
-	err := first(when(f.FromSeq != 0 && f.Method != MethodAudit, "from_seq", "does not fit method %.20q", f.Method), oneOf("method", f.Method, MethodRead, MethodStatus, MethodAudit), bytesIn("request", f.Request, 1, maxCompact), bytesIn("permission", f.Permission, 0, maxCompact))
+	err := first(when(f.FromSeq != 0 && f.Method != MethodAudit, "from_seq", "does not fit method %.20q", f.Method), oneOf("method", f.Method, MethodRead, MethodStatus, MethodAudit, MethodDiscover, MethodAsk, MethodAsked), bytesIn("request", f.Request, 1, maxCompact), bytesIn("permission", f.Permission, 0, maxCompact))
 	if err != nil {
 		return Frame{}, err
 	}
@@ -46,7 +49,7 @@ var maxCompact = base64.RawURLEncoding.EncodedLen(MaxRequest) + 1 + base64.RawUR
 
 // ReplyFrame is what came back in a frame: exactly one of its members.
 type ReplyFrame struct {
-	Answer  []byte // JSON of an answer, as its lender wrote it
+	Answer  []byte // JSON of an answer or of an Asked, as its lender wrote it
 	Receipt string // compact
 	Problem []byte // JSON of a problem object
 }

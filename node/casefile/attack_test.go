@@ -22,7 +22,7 @@ import (
 // forge writes a file anew with other lines and a header that fits them: what an attacker
 // can do who holds no keys.
 func forge(w *world, change func([]bundle.Line) []bundle.Line) []byte {
-	f := must(split(w.build()))
+	f := must(split(context.Background(), w.build()))
 	var lines []bundle.Line
 	for _, l := range f.lines {
 		lines = append(lines, l.Line)
@@ -153,7 +153,7 @@ func TestADroppedLineNeverProvesMore(t *testing.T) {
 	for _, l := range verify(w.build(), Options{}).Lines {
 		whole[l.Text] = true
 	}
-	lines := must(split(w.build())).lines
+	lines := must(split(context.Background(), w.build())).lines
 	fails := 0
 	for i, dropped := range lines {
 		r := verify(forge(w, func(l []bundle.Line) []bundle.Line { return slices.Delete(l, i, i+1) }), Options{})
@@ -283,7 +283,7 @@ func TestAStrangersSignatureOnACharterIsLeftOut(t *testing.T) {
 
 func TestTwoMembersOfOneDomainAreNotConfused(t *testing.T) {
 	w := newWorld(t, "acme", "vendor", "acme", "arbiter")
-	file := must(split(must(Prove(context.Background(), w, Place{w.vendor.did, w.vendor.eventOf(t, "log.opened")}))))
+	file := must(split(context.Background(), must(Prove(context.Background(), w, Place{w.vendor.did, w.vendor.eventOf(t, "log.opened")}))))
 	s := newOpener(context.Background(), newRing(), file.lines)
 	for _, step := range []func() error{s.dids, s.logs, s.charters} {
 		if err := step(); err != nil {

@@ -13,6 +13,8 @@
 // is false, unknown or unused fails the file, and the report says which line and what
 // of it. What a file cannot say is said too.
 //
+// OpenTree verifies a whole log, as a tree of tiles. A million entries take the memory of one batch.
+//
 // OpenEvidence is the part of it that needs no case: events with their proofs, rows and
 // signed objects in any bundle. There, what could be decided by a line that is not in the
 // bundle is pending.

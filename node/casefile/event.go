@@ -152,7 +152,7 @@ func (b *builder) proven(org did.DID, id envelope.ID) error {
 // About gives what the file b is about, if its header is that of a case or proof file, and
 // says whether it commits to exactly the lines below it. Errors are *Fault.
 func About(b []byte) ([]envelope.ID, error) {
-	f, err := split(b)
+	f, err := split(context.Background(), b)
 	if err != nil {
 		return nil, err
 	}

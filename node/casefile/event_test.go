@@ -84,7 +84,7 @@ func TestAProofIsUnderTheHeadThatMostHaveSeen(t *testing.T) {
 		w.event(w.acme, attestation.Draft{Type: "charter.signed", Subject: w.chain.Head().ID.String(), Refs: []envelope.ID{w.chain.Head().ID}, Data: attestation.CharterSigned{Body: w.chain.Head().ID}})
 	}
 	id := w.acme.eventOf(t, "loan.issued")
-	for _, l := range must(split(must(Prove(context.Background(), w, Place{w.acme.did, id})))).lines {
+	for _, l := range must(split(context.Background(), must(Prove(context.Background(), w, Place{w.acme.did, id})))).lines {
 		e, ok := l.Line.(bundle.Entry)
 		if !ok || attestation.Entry(e.Entry).ID() != id {
 			continue
@@ -111,7 +111,7 @@ func TestAProofHoldsNoCosignatureOfAStranger(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := 0
-	for _, l := range must(split(b)).lines {
+	for _, l := range must(split(context.Background(), b)).lines {
 		e, ok := l.Line.(bundle.Entry)
 		if !ok {
 			continue

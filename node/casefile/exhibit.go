@@ -113,12 +113,8 @@ func (s Set) exhibit(c mediation.Case, _ did.DID, it mediation.Item) mediation.E
 
 // absent is an item whose bytes the file lacks.
 func (f *finding) absent(it mediation.Item) mediation.Exhibit {
-	for _, e := range f.Entries {
-		for _, ref := range e.event().Refs {
-			if ref == it.ID {
-				return f.grade(mediation.HashOnly, "only its id is in the file, in the log of "+f.org(e.event().Org))
-			}
-		}
+	if org, ok := f.index.cited[it.ID]; ok {
+		return f.grade(mediation.HashOnly, "only its id is in the file, in the log of "+f.org(org))
 	}
 	return f.grade(mediation.Unproven, "it is not in the file")
 }
@@ -227,9 +223,10 @@ func (s Set) targets(borrower did.DID, target string) bool {
 }
 
 // anchored grades an object of the log's own agent: the event that names it decides.
-func (f *finding) anchored(o object, typ string, it mediation.Item) mediation.Exhibit {
-	for _, e := range f.Entries {
-		if e.event().Org != o.org || !f.anchors(e, typ, o.id) {
+func (f *finding) anchored(o object, typ attestation.Type, it mediation.Item) mediation.Exhibit {
+	for _, i := range f.index.anchors[anchor{typ, o.id}] {
+		e := f.Entries[i]
+		if e.event().Org != o.org {
 			continue
 		}
 		f.Place = &mediation.Where{Index: e.Index, Org: o.org}
@@ -238,7 +235,7 @@ func (f *finding) anchored(o object, typ string, it mediation.Item) mediation.Ex
 		}
 		return f.under(e, it)
 	}
-	return f.grade(mediation.Attested, "no "+typ+" of "+f.org(o.org)+" names it")
+	return f.grade(mediation.Attested, "no "+string(typ)+" of "+f.org(o.org)+" names it")
 }
 
 // request grades what the borrower signed: it lies under the lender's audit.rows, and its

@@ -3,6 +3,7 @@ package casefile
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -16,8 +17,10 @@ import (
 // line is one line of a file after the header.
 type line struct {
 	bundle.Line
-	n   int    // from 1; the header is line 1
-	raw []byte // without its newline
+	n     int       // from 1; the header is line 1
+	raw   []byte    // without its newline
+	place string    // orders lines of one kind
+	leaf  tlog.Hash // of raw
 }
 
 // file is a bundle split into lines, each canonical and in its place.
@@ -26,35 +29,48 @@ type file struct {
 	lines  []line
 }
 
-// split reads the lines of a case file. Errors are *Fault.
-func split(b []byte) (file, error) {
+// split reads the lines of a case file. Errors are *Fault, and those of ctx.
+func split(ctx context.Context, b []byte) (file, error) {
 	head, rest, ok := bytes.Cut(b, []byte("\n"))
 	h, err := bundle.ParseHeader(head)
 	if !ok || err != nil {
 		return file{}, fault(1, "not the header of a bundle")
 	}
 	f := file{header: h}
-	for n := 2; len(rest) > 0; n++ {
+	for n := 2; len(rest) > 0 && ok; n++ {
 		var raw []byte
-		if raw, rest, ok = bytes.Cut(rest, []byte("\n")); !ok {
-			return file{}, fault(n, "the last line does not end with a newline")
+		raw, rest, ok = bytes.Cut(rest, []byte("\n"))
+		f.lines = append(f.lines, line{n: n, raw: raw})
+	}
+	errs := make([]error, len(f.lines))
+	if err := Parallel(ctx, len(f.lines), func(i int) { errs[i] = f.lines[i].parse() }); err != nil {
+		return file{}, err
+	}
+	for i, l := range f.lines {
+		switch {
+		case !ok && i == len(f.lines)-1:
+			return file{}, fault(l.n, "the last line does not end with a newline")
+		case errs[i] != nil:
+			return file{}, fault(l.n, "%v", errs[i])
+		case i > 0 && compare(f.lines[i-1], l) >= 0:
+			return file{}, fault(l.n, "%s is not in its place, or stands twice", l.Kind())
 		}
-		l, err := bundle.ParseLine(raw)
-		if err != nil {
-			return file{}, fault(n, "%v", err)
-		}
-		next := line{l, n, raw}
-		if len(f.lines) > 0 && compare(f.lines[len(f.lines)-1], next) >= 0 {
-			return file{}, fault(n, "%s is not in its place, or stands twice", l.Kind())
-		}
-		f.lines = append(f.lines, next)
 	}
 	return f, nil
 }
 
+// parse reads the bytes of a line.
+func (l *line) parse() (err error) {
+	if l.Line, err = bundle.ParseLine(l.raw); err != nil {
+		return err
+	}
+	l.place, l.leaf = place(l.Line), tlog.RecordHash(l.raw)
+	return nil
+}
+
 // compare is the order in which a bundle is written: by kind, id and bytes.
 func compare(a, b line) int {
-	return cmp.Or(cmp.Compare(a.Kind(), b.Kind()), cmp.Compare(place(a.Line), place(b.Line)), bytes.Compare(a.raw, b.raw))
+	return cmp.Or(cmp.Compare(a.Kind(), b.Kind()), cmp.Compare(a.place, b.place), bytes.Compare(a.raw, b.raw))
 }
 
 // place is what orders lines of one kind.
@@ -79,7 +95,7 @@ func place(l bundle.Line) string {
 func (f file) root() envelope.ID {
 	leaves := make([]tlog.Hash, len(f.lines))
 	for i, l := range f.lines {
-		leaves[i] = tlog.RecordHash(l.raw)
+		leaves[i] = l.leaf
 	}
 	return attlog.RootOf(leaves)
 }
@@ -103,7 +119,7 @@ func encode(about []envelope.ID, lines []bundle.Line) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := split(bare)
+	f, err := split(context.Background(), bare)
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,7 @@ type org struct {
 	asleep                bool // cosigns nothing
 
 	entries []attestation.Entry
+	ids     map[envelope.ID]uint64
 	hashes  []tlog.Hash
 	facts   []attestation.Fact
 	notes   []attlog.Note // by size, from 1
@@ -177,6 +178,14 @@ func (w *world) addCharter(body charter.Body) {
 // event signs, appends, signs the head and has it cosigned.
 func (w *world) event(o *org, d attestation.Draft) envelope.ID {
 	w.t.Helper()
+	id := w.append(o, d)
+	w.head(o)
+	return id
+}
+
+// append is event without the head.
+func (w *world) append(o *org, d attestation.Draft) envelope.ID {
+	w.t.Helper()
 	if d.Data == nil {
 		d.Data = attestation.Empty{}
 	}
@@ -200,8 +209,11 @@ func (w *world) event(o *org, d attestation.Draft) envelope.ID {
 	}
 	o.hashes = append(o.hashes, must(tlog.StoredHashes(int64(i), entry, hashReader(o.hashes)))...)
 	o.entries = append(o.entries, entry)
+	if o.ids == nil {
+		o.ids = map[envelope.ID]uint64{}
+	}
+	o.ids[v.ID()] = i
 	o.facts = append(o.facts, attestation.Fact{Event: v, Index: i, Body: d.Body})
-	w.head(o)
 	return v.ID()
 }
 
@@ -502,6 +514,9 @@ func (o *org) Head() (attestation.Head, []byte) {
 }
 
 func (o *org) Find(_ context.Context, id envelope.ID) (uint64, error) {
+	if i, ok := o.ids[id]; ok {
+		return i, nil
+	}
 	for i, e := range o.entries {
 		if e.ID() == id {
 			return uint64(i), nil

@@ -19,8 +19,9 @@ import (
 // claimed is an entry before it is verified.
 type claimed struct {
 	line  int
+	note  string // the text of the head it lies under
 	entry attestation.Entry
-	env   envelope.Envelope
+	claim envelope.Claim[attestation.Event]
 	event attestation.Event
 	proof attlog.Proof
 }
@@ -29,27 +30,31 @@ type claimed struct {
 // the key valid at that place, then the note and its cosignatures.
 func (p *opener) logs() error {
 	var all []claimed
-	for l, e := range of[bundle.Entry](p) {
-		c, err := claim(l.n, e)
-		if err != nil {
-			return err
-		}
-		all = append(all, c)
+	if err := judge(p, claim, func(c claimed) error { all = append(all, c); return nil }); err != nil {
+		return err
 	}
 	slices.SortFunc(all, func(a, b claimed) int {
 		return cmp.Or(cmp.Compare(a.event.Org.String(), b.event.Org.String()), cmp.Compare(a.proof.Index, b.proof.Index), cmp.Compare(a.line, b.line))
 	})
 	var kept []claimed
-	for i, c := range all {
-		if i > 0 && all[i-1].event.Org == c.event.Org && all[i-1].proof.Index == c.proof.Index {
-			return fault(c.line, "%s %d stands in line %d already", c.event.Org, c.proof.Index, all[i-1].line)
-		}
-		n := len(p.Entries)
-		if err := p.wait(p.entry(c)); err != nil {
+	for i := 0; i < len(all); {
+		found, err := p.sameKeys(all[i:], p.entry)
+		if err != nil {
 			return err
 		}
-		if len(p.Entries) > n {
-			kept = append(kept, c)
+		for _, o := range found {
+			c := all[i]
+			if i > 0 && all[i-1].event.Org == c.event.Org && all[i-1].proof.Index == c.proof.Index {
+				return fault(c.line, "%s %d stands in line %d already", c.event.Org, c.proof.Index, all[i-1].line)
+			}
+			n := len(p.Entries)
+			if err := p.wait(p.admit(c, o)); err != nil {
+				return err
+			}
+			if len(p.Entries) > n {
+				kept = append(kept, c)
+			}
+			i++
 		}
 	}
 	if p.lenient {
@@ -58,12 +63,13 @@ func (p *opener) logs() error {
 	return p.heads(kept)
 }
 
-func claim(n int, e bundle.Entry) (claimed, error) {
-	c := claimed{line: n, entry: e.Entry}
+func claim(l line, e bundle.Entry) (claimed, error) {
+	n, c := l.n, claimed{line: l.n, entry: e.Entry}
 	var err error
-	if c.env, c.event, err = c.entry.Envelope(); err != nil {
+	if c.claim, err = c.entry.Claim(); err != nil {
 		return c, fault(n, "entry: %v", err)
 	}
+	c.event = c.claim.Body()
 	if err := attestation.CheckKnown(c.event); err != nil {
 		return c, fault(n, "entry: %v", err)
 	}
@@ -73,40 +79,83 @@ func claim(n int, e bundle.Entry) (claimed, error) {
 	if c.proof.Note.Org != c.event.Org {
 		return c, fault(n, "%s is under a head of %s", c.event.Org, c.proof.Note.Org)
 	}
+	c.note = string(c.proof.Note.Bytes())
 	return c, nil
 }
 
-// entry verifies one event at its place and adds it to the key history of its log.
-func (p *opener) entry(c claimed) error {
-	org, i, size := c.event.Org, c.proof.Index, c.proof.Note.Head.Size
+// found is what was seen of one entry: the event, or why it is none.
+type found struct {
+	event envelope.Verified[attestation.Event]
+	err   error
+}
+
+// rekeys says whether what follows an event may be signed by other keys than what lies before it.
+func rekeys(e attestation.Event) bool { return e.Type == "log.opened" || e.Type == "key.rotated" }
+
+// sameKeys verifies the first entries of a list that stand under the same keys of the same log, side by side: one that
+// changes the keys stands alone.
+func (p *opener) sameKeys(all []claimed, judge func(history.Keys, claimed) (envelope.Verified[attestation.Event], error)) ([]found, error) {
+	n := 1
+	for !rekeys(all[0].event) && n < len(all) && all[n].event.Org == all[0].event.Org && !rekeys(all[n].event) {
+		n++
+	}
+	k, out := p.history(all[0].event.Org), make([]found, n)
+	err := Parallel(p.ctx, n, func(i int) { out[i].event, out[i].err = judge(k, all[i]) })
+	return out, err
+}
+
+// history is that of a log as far as it was verified.
+func (p *opener) history(org did.DID) history.Keys {
+	if k, ok := p.keys[org]; ok {
+		return k
+	}
+	return history.New(org)
+}
+
+// entry verifies one event with its proof, after k.
+func (p *opener) entry(k history.Keys, c claimed) (envelope.Verified[attestation.Event], error) {
 	if err := c.proof.Check(c.entry.Hash()); err != nil {
-		return fault(c.line, "%s %d does not lead to the head of size %d", p.org(org), i, size)
+		return envelope.Verified[attestation.Event]{}, fault(c.line, "%s %d does not lead to the head of size %d", p.org(c.event.Org), c.proof.Index, c.proof.Note.Head.Size)
 	}
-	k, ok := p.keys[org]
-	if !ok {
-		k = history.New(org)
-	}
+	return p.place(k, c)
+}
+
+// place verifies one event under the key of its place, after k.
+func (p *opener) place(k history.Keys, c claimed) (envelope.Verified[attestation.Event], error) {
+	var none envelope.Verified[attestation.Event]
+	org, i := c.event.Org, c.proof.Index
 	if what := p.missing(k, c.event); what != "" {
-		return pending(c.line, "%s %d %s is pending: %s", p.org(org), i, c.event.Type, what)
+		return none, pending(c.line, "%s %d %s is pending: %s", p.org(org), i, c.event.Type, what)
 	}
 	src, err := k.Next(p.ctx, p.ring, i, c.event)
 	if errors.Is(err, history.ErrUnknownVersion) {
-		return pending(c.line, "%s %d %s: %v", p.org(org), i, c.event.Type, err)
+		return none, pending(c.line, "%s %d %s: %v", p.org(org), i, c.event.Type, err)
 	}
 	if err != nil {
-		return fault(c.line, "%s %d %s: %v", p.org(org), i, c.event.Type, err)
+		return none, fault(c.line, "%s %d %s: %v", p.org(org), i, c.event.Type, err)
 	}
-	v, err := envelope.Open[attestation.Event](p.ctx, c.env, src)
+	v, err := c.claim.Open(p.ctx, src)
 	if errors.Is(err, envelope.ErrPending) {
-		return pending(c.line, "%s %d is pending: %v", p.org(org), i, err)
+		return none, pending(c.line, "%s %d is pending: %v", p.org(org), i, err)
 	}
-	if at, ok := p.retired(org, c.event.Kid); errors.Is(err, envelope.ErrRetired) && ok {
-		return fault(c.line, "event %d of %s is signed by %s, retired at index %d", i, p.org(org), c.event.Kid, at)
+	if errors.Is(err, envelope.ErrRetired) {
+		if at, ok := p.retired(org, c.event.Kid); ok {
+			return none, fault(c.line, "event %d of %s is signed by %s, retired at index %d", i, p.org(org), c.event.Kid, at)
+		}
 	}
 	if err != nil {
-		return fault(c.line, "%s %d %s: %v", p.org(org), i, c.event.Type, err)
+		return none, fault(c.line, "%s %d %s: %v", p.org(org), i, c.event.Type, err)
 	}
-	if p.keys[org], err = k.Apply(p.ctx, p.ring, i, v); err != nil {
+	return v, nil
+}
+
+// admit adds an event that was verified to the key history of its log.
+func (p *opener) admit(c claimed, o found) (err error) {
+	if o.err != nil {
+		return o.err
+	}
+	org, i, v := c.event.Org, c.proof.Index, o.event
+	if p.keys[org], err = p.history(org).Apply(p.ctx, p.ring, i, v); err != nil {
 		return fault(c.line, "%s %d %s: %v", p.org(org), i, c.event.Type, err)
 	}
 	p.newer(v.Body().At)
@@ -147,6 +196,10 @@ func (p *opener) retired(org did.DID, kid string) (uint64, bool) {
 
 // heads verifies the note of each proof, once per note, and that no two contradict.
 func (p *opener) heads(all []claimed) error {
+	notes, err := p.notes(all)
+	if err != nil {
+		return err
+	}
 	roots := map[did.DID]map[uint64]envelope.ID{}
 	for i, c := range all {
 		org, h := c.event.Org, c.proof.Note.Head
@@ -157,14 +210,18 @@ func (p *opener) heads(all []claimed) error {
 			return fault(c.line, "%s signed two heads of size %d", p.org(org), h.Size)
 		}
 		roots[org][h.Size] = h.Root
-		n, err := p.note(c.line, c.proof.Note)
-		if err != nil {
-			return err
+		n := notes[c.note]
+		if n.err != nil {
+			return n.err
+		}
+		if n.waits != nil && n.line == c.line {
+			p.deferred = append(p.deferred, n.waits)
 		}
 		p.Entries[i].Witnessed = n.seen
 		p.names.Add(org)
 		for _, s := range n.seen {
 			p.names.Add(s.Org)
+			p.newer(s.At)
 		}
 	}
 	for i := range p.Entries {
@@ -174,19 +231,30 @@ func (p *opener) heads(all []claimed) error {
 		}
 		p.byID[e.Event.ID()] = e
 	}
+	p.index = newIndex(p.Entries)
 	return p.rotations()
+}
+
+// notes verifies each head that entries lie under once, by its text.
+func (p *opener) notes(all []claimed) (map[string]*note, error) {
+	out := map[string]*note{}
+	var each []*note
+	for _, c := range all {
+		if out[c.note] == nil {
+			out[c.note] = &note{Note: c.proof.Note, line: c.line}
+			each = append(each, out[c.note])
+		}
+	}
+	return out, Parallel(p.ctx, len(each), func(i int) { each[i].err = p.note(each[i]) })
 }
 
 // note verifies the log's own line under the key of its position, and every cosignature
 // under the witness key of the organization it names. No other line may be there.
-func (p *opener) note(at int, n attlog.Note) (note, error) {
-	text := string(n.Bytes())
-	if done, ok := p.notes[text]; ok {
-		return done, nil
-	}
+func (p *opener) note(n *note) error {
+	at := n.line
 	own := func(l attlog.Line) bool { return l.Name == attlog.Origin(n.Org) }
 	if n.Head.Size == 0 || !slices.ContainsFunc(p.keys[n.Org].InForce(n.Head.Size-1), func(k did.PublicKey) bool { return n.Verify(k) == nil }) {
-		return note{}, fault(at, "the head of %s of size %d is not signed by a key valid there", p.org(n.Org), n.Head.Size)
+		return fault(at, "the head of %s of size %d is not signed by a key valid there", p.org(n.Org), n.Head.Size)
 	}
 	good, verdicts := n.Cosignatures(p.ring.witness)
 	owns, unheld := 0, 0
@@ -200,26 +268,23 @@ func (p *opener) note(at int, n attlog.Note) (note, error) {
 			continue
 		}
 		if w, ok := l.Witness(); !ok || verdicts[i] != attlog.LineGood || w == n.Org {
-			return note{}, fault(at, "the head of %s of size %d has a false or unknown line by %s", p.org(n.Org), n.Head.Size, l.Name)
+			return fault(at, "the head of %s of size %d has a false or unknown line by %s", p.org(n.Org), n.Head.Size, l.Name)
 		}
 	}
 	if owns != 1 || len(good)+unheld+1 != len(n.Lines) {
-		return note{}, fault(at, "the head of %s of size %d has lines that count for nothing", p.org(n.Org), n.Head.Size)
+		return fault(at, "the head of %s of size %d has lines that count for nothing", p.org(n.Org), n.Head.Size)
 	}
 	if unheld > 0 {
-		p.deferred = append(p.deferred, &Fault{at, fmt.Sprintf("%s by organizations whose DID logs are not in the file, on the head of %s of size %d",
-			Count(unheld, "cosignature"), p.org(n.Org), n.Head.Size), true})
+		n.waits = &Fault{at, fmt.Sprintf("%s by organizations whose DID logs are not in the file, on the head of %s of size %d",
+			Count(unheld, "cosignature"), p.org(n.Org), n.Head.Size), true}
 	}
-	done := note{Note: n}
 	for _, c := range good {
-		done.seen = append(done.seen, attestation.Seen{Org: c.Witness, At: c.At})
-		p.newer(c.At)
+		n.seen = append(n.seen, attestation.Seen{Org: c.Witness, At: c.At})
 	}
-	slices.SortFunc(done.seen, func(a, b attestation.Seen) int {
+	slices.SortFunc(n.seen, func(a, b attestation.Seen) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Org.String(), b.Org.String()))
 	})
-	p.notes[text] = done
-	return done, nil
+	return nil
 }
 
 // unheld says that nothing is known of the keys of d.
@@ -248,7 +313,10 @@ func (p *opener) announced(all []claimed) []claimed {
 // rotations wants every version of a DID announced in the log, where the file holds
 // entries of it: without, no event signed before it can be judged.
 func (p *opener) rotations() error {
-	for _, e := range p.Entries {
+	for i, e := range p.Entries {
+		if i > 0 && p.Entries[i-1].event().Org == e.event().Org {
+			continue
+		}
 		if err := p.rotation(e); err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -71,30 +70,31 @@ func (p *opener) openAgent(e envelope.Envelope) (envelope.Verified[keyring.Agent
 
 // auditRows holds every row to the root of its audit.rows event.
 func (p *opener) auditRows() error {
-	for l, r := range of[bundle.Row](p) {
-		id := envelope.IDOf(r.Row)
-		e, ok := p.byID[r.Event]
-		var d attestation.AuditRows
-		if !ok || e.event().Type != "audit.rows" || e.event().Decode(&d) != nil {
-			if err := p.wait(pending(l.n, "row %s: no audit.rows event %s is in the file", id, r.Event)); err != nil {
-				return err
-			}
-			continue
+	return judge(p, p.auditRow, func(r row) error {
+		if other, twice := p.rows[r.id]; twice {
+			return fault(r.line, "row %s stands in line %d already", r.id, other.line)
 		}
-		proof := audit.RowProof{Row: r.Row, Event: r.Event, Index: r.Index, Size: r.Size, Path: hashes(r.Path)}
-		if err := proof.Check(d.Root); err != nil {
-			return fault(l.n, "row %s does not lead to the root of %s %d: %v", id, p.org(e.event().Org), e.Index, err)
-		}
-		content, err := lending.ParseRow(r.Row)
-		if err != nil {
-			return fault(l.n, "row %s: %v", id, err)
-		}
-		if other, twice := p.rows[id]; twice {
-			return fault(l.n, "row %s stands in line %d already", id, other.line)
-		}
-		p.rows[id] = row{content, id, e, r.Index, l.n}
+		p.rows[r.id] = r
+		return nil
+	})
+}
+
+func (p *opener) auditRow(l line, r bundle.Row) (row, error) {
+	id := envelope.IDOf(r.Row)
+	e, ok := p.byID[r.Event]
+	var d attestation.AuditRows
+	if !ok || e.event().Type != "audit.rows" || e.event().Decode(&d) != nil {
+		return row{}, pending(l.n, "row %s: no audit.rows event %s is in the file", id, r.Event)
 	}
-	return nil
+	proof := audit.RowProof{Row: r.Row, Event: r.Event, Index: r.Index, Size: r.Size, Path: hashes(r.Path)}
+	if err := proof.Check(d.Root); err != nil {
+		return row{}, fault(l.n, "row %s does not lead to the root of %s %d: %v", id, p.org(e.event().Org), e.Index, err)
+	}
+	content, err := lending.ParseRow(r.Row)
+	if err != nil {
+		return row{}, fault(l.n, "row %s: %v", id, err)
+	}
+	return row{content, id, e, r.Index, l.n}, nil
 }
 
 func hashes(b []byte) []tlog.Hash {
@@ -107,39 +107,42 @@ func hashes(b []byte) []tlog.Hash {
 
 // signed opens every other object under the key of the agent that signed it.
 func (p *opener) signed() error {
-	for l, e := range of[bundle.Envelope](p) {
-		var o object
-		var err error
-		switch e.Type {
-		case charter.Type, keyring.AgentType:
-			continue
-		case lending.PermissionType:
-			o, err = openObject[lending.Permission](p, e.Envelope)
-		case lending.RevocationType:
-			o, err = openObject[lending.Revocation](p, e.Envelope)
-		case lending.ReadRequestType:
-			o, err = openObject[lending.ReadRequest](p, e.Envelope)
-		case lending.ReceiptType:
-			o, err = openObject[lending.Receipt](p, e.Envelope)
-		default:
-			return fault(l.n, "%s is no part of a case file", e.Type)
-		}
-		if errors.Is(err, errNobody) || errors.Is(err, errUnheld) {
-			if err := p.wait(pending(l.n, "%s %s: %v", e.Type.What(), e.ID(), err)); err != nil {
-				return err
-			}
-			continue
-		}
-		if err != nil {
-			return fault(l.n, "%s %s: %v", e.Type.What(), e.ID(), err)
+	return judge(p, p.object, func(o object) error {
+		if o.body == nil {
+			return nil // charters and agent objects are judged elsewhere
 		}
 		if other, twice := p.objects[o.id]; twice {
-			return fault(l.n, "%s stands in line %d already", o.id, other.line)
+			return fault(o.line, "%s stands in line %d already", o.id, other.line)
 		}
-		o.line = l.n
 		p.objects[o.id] = o
+		return nil
+	})
+}
+
+// object opens what an agent signed; the zero object for what organizations did.
+func (p *opener) object(l line, e bundle.Envelope) (o object, err error) {
+	switch e.Type {
+	case charter.Type, keyring.AgentType:
+		return object{}, nil
+	case lending.PermissionType:
+		o, err = openObject[lending.Permission](p, e.Envelope)
+	case lending.RevocationType:
+		o, err = openObject[lending.Revocation](p, e.Envelope)
+	case lending.ReadRequestType:
+		o, err = openObject[lending.ReadRequest](p, e.Envelope)
+	case lending.ReceiptType:
+		o, err = openObject[lending.Receipt](p, e.Envelope)
+	default:
+		return object{}, fault(l.n, "%s is no part of a case file", e.Type)
 	}
-	return nil
+	if errors.Is(err, errNobody) || errors.Is(err, errUnheld) {
+		return object{}, pending(l.n, "%s %s: %v", e.Type.What(), e.ID(), err)
+	}
+	if err != nil {
+		return object{}, fault(l.n, "%s %s: %v", e.Type.What(), e.ID(), err)
+	}
+	o.line = l.n
+	return o, nil
 }
 
 // errNobody: without the agent.issued and the object of an agent its key is not known.
@@ -165,15 +168,7 @@ func openObject[T envelope.Body](p *opener, e envelope.Envelope) (object, error)
 }
 
 // agentOrgs lists the organizations that issued an agent object for d.
-func (s Set) agentOrgs(d did.DID) []did.DID {
-	var out []did.DID
-	for _, e := range s.Entries {
-		if o := e.event().Org; !slices.Contains(out, o) && len(s.keys[o].Terms(d)) > 0 {
-			out = append(out, o)
-		}
-	}
-	return out
-}
+func (s Set) agentOrgs(d did.DID) []did.DID { return s.index.issuers[d] }
 
 // errUnheld: an agent.issued names an agent object that is not in the file.
 var errUnheld = errors.New("its key is not known")
@@ -202,11 +197,10 @@ func seenFirst(e Entry) (envelope.Time, bool) {
 // times says when the entries of a log were first seen by another organization.
 func (s Set) times(org did.DID) history.Times {
 	return func(index uint64) (envelope.Time, bool) {
-		for _, e := range s.Entries {
-			if e.event().Org == org && e.Index == index {
-				return seenFirst(e)
-			}
+		e, ok := s.at(org, index)
+		if !ok {
+			return envelope.Time{}, false
 		}
-		return envelope.Time{}, false
+		return seenFirst(e)
 	}
 }

@@ -3,6 +3,7 @@ package casefile
 import (
 	"strings"
 
+	"trustnode/attestation"
 	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/federation/bundle"
@@ -139,27 +140,20 @@ func (p *opener) useObject(id envelope.ID) {
 }
 
 // useAnchors uses the events of a type that rest on an object.
-func (p *opener) useAnchors(typ string, id envelope.ID) {
-	for i := range p.Entries {
-		if p.anchors(p.Entries[i], typ, id) {
-			p.useEvent(&p.Entries[i])
-		}
+func (p *opener) useAnchors(typ attestation.Type, id envelope.ID) {
+	for _, i := range p.index.anchors[anchor{typ, id}] {
+		p.useEvent(&p.Entries[i])
 	}
-}
-
-// anchors says whether an entry is of a type and names an object first.
-func (s Set) anchors(e Entry, typ string, id envelope.ID) bool {
-	ev := e.event()
-	return string(ev.Type) == typ && len(ev.Refs) > 0 && ev.Refs[0] == id
 }
 
 // useAgent uses all that the file says of an agent.
 func (p *opener) useAgent(d did.DID) {
-	for i := range p.Entries {
-		e := &p.Entries[i]
-		if strings.HasPrefix(string(e.event().Type), "agent.") && e.event().Subject == d.String() {
-			p.used[e.line] = true
-		}
+	if p.agentsUsed[d] {
+		return
+	}
+	p.agentsUsed[d] = true
+	for _, i := range p.index.agents[d.String()] {
+		p.used[p.Entries[i].line] = true
 	}
 	for _, a := range p.agents {
 		if a.Body().Agent == d {

@@ -33,6 +33,7 @@ type Set struct {
 	asOf   time.Time // the moment the case is looked at
 	rules  mediation.Terms
 
+	index   index
 	ring    *ring
 	names   Names
 	keys    map[did.DID]history.Keys
@@ -89,11 +90,11 @@ type agent struct {
 // opener verifies a file step by step.
 type opener struct {
 	Set
-	ctx   context.Context
-	lines []line
-	used  map[int]bool
-	last  map[did.DID]int // newest DID log line of each DID
-	notes map[string]note // verified notes by text
+	ctx        context.Context
+	lines      []line
+	used       map[int]bool
+	last       map[did.DID]int // newest DID log line of each DID
+	agentsUsed map[did.DID]bool
 
 	lenient  bool     // what is pending does not end the opening, and is gathered
 	deferred []*Fault // what is pending
@@ -110,16 +111,19 @@ func (p *opener) wait(err error) error {
 	return err
 }
 
-// note is a verified note.
+// note is a head with what was found of it.
 type note struct {
 	attlog.Note
-	seen []attestation.Seen
+	line  int // of the first entry under it
+	seen  []attestation.Seen
+	waits *Fault // what is pending about it
+	err   error
 }
 
 // open verifies the bytes of a case file. Every step either finds all that it looks at
 // true, or fails the file with the line.
 func open(ctx context.Context, b []byte, o Options) (Set, error) {
-	f, err := split(b)
+	f, err := split(ctx, b)
 	if err != nil {
 		return Set{}, err
 	}
@@ -153,7 +157,7 @@ func open(ctx context.Context, b []byte, o Options) (Set, error) {
 }
 
 func newOpener(ctx context.Context, r *ring, lines []line) *opener {
-	p := &opener{ctx: ctx, lines: lines, used: map[int]bool{}, last: map[did.DID]int{}, notes: map[string]note{}}
+	p := &opener{ctx: ctx, lines: lines, used: map[int]bool{}, last: map[did.DID]int{}, agentsUsed: map[did.DID]bool{}}
 	p.Set = Set{ring: r, names: Names{}, keys: map[did.DID]history.Keys{}, byID: map[envelope.ID]*Entry{}, bodies: map[envelope.ID]held{},
 		rows: map[envelope.ID]row{}, objects: map[envelope.ID]object{}, agents: map[envelope.ID]agent{}}
 	return p
@@ -186,6 +190,31 @@ func of[T bundle.Line](p *opener) func(yield func(line, T) bool) {
 			}
 		}
 	}
+}
+
+// judge has f look at each line of a kind, side by side, and admit take what it found in the order of the lines. The first
+// line that either refuses ends it, unless the line is pending and waits.
+func judge[T bundle.Line, R any](p *opener, f func(line, T) (R, error), admit func(R) error) error {
+	var lines []line
+	for l := range of[T](p) {
+		lines = append(lines, l)
+	}
+	all, errs := make([]R, len(lines)), make([]error, len(lines))
+	if err := Parallel(p.ctx, len(lines), func(i int) { all[i], errs[i] = f(lines[i], lines[i].Line.(T)) }); err != nil {
+		return err
+	}
+	for i, r := range all {
+		if err := p.wait(errs[i]); err != nil {
+			return err
+		}
+		if errs[i] != nil {
+			continue
+		}
+		if err := admit(r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // dids verifies the DID logs, the parts of each in order and without overlap.

@@ -1,6 +1,7 @@
 package casefile
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -15,7 +16,7 @@ import (
 func carried(t *testing.T, file []byte) map[envelope.ID]bool {
 	t.Helper()
 	out := map[envelope.ID]bool{}
-	for _, l := range must(split(file)).lines {
+	for _, l := range must(split(context.Background(), file)).lines {
 		switch l := l.Line.(type) {
 		case bundle.Envelope:
 			out[l.ID()] = true

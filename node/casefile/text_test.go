@@ -44,7 +44,7 @@ func TestTheCodeOfARowIsNoSentence(t *testing.T) {
 	w.denied = w.row(w.acme, lending.DeniedRow{At: w.tick(), Borrower: w.quant.did, Code: "nothing, for it was allowed", Decision: "denied", Op: "read", Perm: w.perm,
 		Purpose: "again", Reason: "ended", Request: w.req, Salt: w.salt(), Scope: "tag:client:acme"})
 	w.cover(w.acme)
-	file := must(split(must(Prove(context.Background(), w, Place{w.acme.did, w.denied}))))
+	file := must(split(context.Background(), must(Prove(context.Background(), w, Place{w.acme.did, w.denied}))))
 	var lines []Numbered
 	p := newOpener(context.Background(), newRing(), file.lines)
 	if err := p.dids(); err != nil {

@@ -276,7 +276,7 @@ func FuzzVerify(f *testing.F) {
 // every check below it is reached.
 func FuzzVerifyAnew(f *testing.F) {
 	w := story(f)
-	whole := must(split(w.build())).lines
+	whole := must(split(context.Background(), w.build())).lines
 	for i, l := range whole {
 		f.Add(i, l.raw)
 	}
@@ -315,26 +315,6 @@ func BenchmarkBuild(b *testing.B) {
 	w := story(b)
 	for b.Loop() {
 		w.build()
-	}
-}
-
-// BenchmarkVerifyThousandActs is a case with a thousand signed requests after the end.
-func BenchmarkVerifyThousandActs(b *testing.B) {
-	w := newWorld(b, "acme", "vendor", "arbiter")
-	w.lend()
-	list := []any{"permission", w.perm, "revocation", w.revoked}
-	for range 1000 {
-		id := w.request("again")
-		list = append(list, "readrequest", id, "row", w.deny(id))
-	}
-	w.cover(w.acme)
-	w.file(1000, w.manifest(list...))
-	file := w.build()
-	b.SetBytes(int64(len(file)))
-	for b.Loop() {
-		if r := verify(file, Options{}); !r.OK || !strings.Contains(text(r), "proven by the logs alone: 1,000 acts") {
-			b.Fatal(r.Broken)
-		}
 	}
 }
 

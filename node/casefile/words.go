@@ -2,11 +2,11 @@ package casefile
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"trustnode/attestation"
 	"trustnode/did"
+	"trustnode/did/envelope"
 	"trustnode/federation/lending"
 	"trustnode/mediation"
 )
@@ -57,14 +57,24 @@ func (w *words) entries() {
 // witnessed counts who has seen an entry, of how many the charter asks for. Without a charter
 // nobody has to, which is said; how many others should have is then not known.
 func (w *words) witnessed(e Entry) string {
-	n := len(e.Witnessed)
-	switch {
-	case !w.s.Chain.IsZero():
-		return fmt.Sprintf("witnessed %d of %d", n, w.s.Chain.Head().Policy.FreshQuorum)
-	case n == 0:
-		return "witnessed 0 of 0"
+	if w.s.Chain.IsZero() {
+		if len(e.Witnessed) == 0 {
+			return "witnessed 0 of 0" // nobody has to
+		}
+		return haveNeed(len(e.Witnessed), -1)
 	}
-	return fmt.Sprintf("witnessed %d", n)
+	return haveNeed(len(e.Witnessed), int(min(w.s.Chain.Head().Policy.FreshQuorum, maxNotes)))
+}
+
+// haveNeed says how many organizations cosigned, and how many are asked for; below 0 that is not known.
+func haveNeed(have, need int) string {
+	switch {
+	case need >= 0:
+		return fmt.Sprintf("witnessed by %d, %d needed", have, need)
+	case have == 0:
+		return "witnessed by nobody"
+	}
+	return fmt.Sprintf("witnessed by %d", have)
 }
 
 func (w *words) entry(e Entry) {
@@ -86,9 +96,9 @@ func (w *words) row(r row) {
 
 // stands says how long the key of an entry stood in its log.
 func (w *words) stands(e Entry) string {
-	for _, o := range w.s.Entries {
+	for _, o := range w.s.index.rotated {
 		var d attestation.KeyRotated
-		if o.event().Org != e.event().Org || o.event().Type != "key.rotated" || o.Index <= e.Index || o.event().Decode(&d) != nil {
+		if o.event().Org != e.event().Org || o.Index <= e.Index || o.event().Decode(&d) != nil {
 			continue
 		}
 		for _, kid := range d.Retired {
@@ -139,14 +149,23 @@ func (w *words) loans(r mediation.Report) {
 	end := map[string]*mediation.Where{}
 	for _, o := range w.s.sortedObjects() {
 		b, ok := o.body.(lending.Revocation)
-		if x := w.proven(r, o, "revocation"); ok && x != nil {
+		if !ok {
+			continue
+		}
+		if x := w.proven(r, o, "revocation"); x != nil {
 			w.add("claim", "%s revoked %s %s at %s, for the reason %s", w.s.agentName(b.Issuer), b.TargetKind, b.Target, w.where(x.Place), b.Reason)
 			end[x.Perm.String()] = x.Place
 		}
 	}
+	asked := map[askedBy]bool{}
+	for _, it := range r.Items {
+		if it.Kind == "readrequest" && it.Grade == mediation.Proven {
+			asked[askedBy{it.ID, it.Borrower}] = true
+		}
+	}
 	for _, it := range r.Items {
 		if it.Kind == "row" && it.Grade == mediation.Proven && !it.Request.IsZero() {
-			w.add("claim", "%s", w.read(r, it, end[it.Perm.String()]))
+			w.add("claim", "%s", w.read(asked[askedBy{it.Request, it.Borrower}], it, end[it.Perm.String()]))
 		}
 	}
 }
@@ -166,13 +185,16 @@ func (w *words) proven(r mediation.Report, o object, kind string) *mediation.Exh
 	return &x
 }
 
+// askedBy is a request with who signed it.
+type askedBy struct {
+	request  envelope.ID
+	borrower did.DID
+}
+
 // read says what one row of a loan shows, and on which side of the revocation it lies.
 // Without the borrower's own signed request it is the lender's word.
-func (w *words) read(r mediation.Report, it mediation.ItemReport, end *mediation.Where) string {
+func (w *words) read(signed bool, it mediation.ItemReport, end *mediation.Where) string {
 	who, how := w.s.agentName(it.Borrower), ""
-	signed := slices.ContainsFunc(r.Items, func(o mediation.ItemReport) bool {
-		return o.Kind == "readrequest" && o.ID == it.Request && o.Grade == mediation.Proven && o.Borrower == it.Borrower
-	})
 	if !signed {
 		who, how = w.s.org(it.Place.Org)+" wrote down that "+who, " (no request signed by the borrower proves it)"
 	}

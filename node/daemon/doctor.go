@@ -202,6 +202,8 @@ func (n *Node) checkLog(ctx context.Context) []httpapi.Check {
 		return []httpapi.Check{fail("trustnode fsck on the stopped node says more", "whether the own log has forked cannot be read: %v", err)}
 	case forked:
 		return []httpapi.Check{warn(logForkHint("self"), "log: %d entries, %s, and it has forked at %d: two heads of it are signed that exclude each other, so partners lend nothing to us or from us", n.logSize(n.cfg.Org), state, at)}
+	case state == recorder.Corrupt:
+		return []httpapi.Check{fail((&recorder.Corruption{Why: why}).FaultHint(), "the own log is %s: nothing is appended or signed, decisions wait", state)}
 	case state == recorder.Open:
 		return []httpapi.Check{ok("log: %d entries, open", n.logSize(n.cfg.Org))}
 	}

@@ -24,6 +24,9 @@ func OpenOffline(ctx context.Context, cfg config.Config, pass []byte, log *slog.
 	if err != nil {
 		return nil, err
 	}
+	if err := n.self.Rec.Look(ctx); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
 	logCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	return &Offline{n: n, stop: stop, log: start(logCtx, n.self.Rec.Run)}, nil
 }

@@ -208,6 +208,7 @@ func (s *server) events(ctx context.Context, in *EventFilter) (Events, error) {
 	if err != nil {
 		return Events{}, err
 	}
+	judged := s.judged() // before the query: what it did not see is not said to be absent
 	page, err := s.query(ctx, q)
 	if err != nil {
 		return Events{}, err
@@ -217,8 +218,27 @@ func (s *server) events(ctx context.Context, in *EventFilter) (Events, error) {
 	for _, f := range page.Found {
 		out.Events = append(out.Events, look.event(f))
 	}
-	out.Origins, err = s.origins(ctx, q.Org)
-	return out, err
+	if out.Origins, err = s.origins(ctx, q.Org); err != nil || q.Accepts(unjudged) {
+		return out, err
+	}
+	for i := range out.Origins {
+		o := &out.Origins[i]
+		o.Held = min(o.Held, judged[o.Org])
+	}
+	return out, nil
+}
+
+// unjudged is the verdict on what waits for one.
+var unjudged = attestation.Verdict{Level: attestation.Logged, Standing: attestation.Pending}
+
+// judged is how far each log is judged: what lies above may come to count, so that a list of
+// what counts says nothing of it.
+func (s *server) judged() map[string]uint64 {
+	out := map[string]uint64{}
+	for _, d := range s.Events.Orgs() {
+		out[d.String()] = s.Events.Judged(d)
+	}
+	return out
 }
 
 // origins says how far the logs are held that a query of one organization, or of all, could

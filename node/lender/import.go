@@ -52,7 +52,7 @@ func (l *Lender) Import(ctx context.Context, in ImportInput) (memory.Report, err
 		return memory.Report{}, refusal(err)
 	}
 	also := func(tx store.Tx, in memory.Place, es []memory.Entry) error {
-		return l.imported(tx, a, in, im.Name(), len(es))
+		return errors.Join(l.imported(tx, a, in, im.Name(), len(es)), spanned(tx, in, now, es))
 	}
 	rep, err := l.n.Entries.Import(ctx, w, im, file, memory.ImportOptions{DryRun: in.DryRun, Groups: groups, Also: also})
 	return rep, refusal(err)

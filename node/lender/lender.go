@@ -20,6 +20,11 @@
 //	le/<id>                   id of the event loan.ended
 //	rev/<kind>/<target>       lending.RevokedBy; of a borrower also .../<lending agent>, by each signer
 //	non/<borrower>/<nonce>    8 bytes of time it is forgotten, lending.NonceRecord
+//	non/<borrower>/<nonce>/ask  8 bytes of time it is forgotten, id of the loan request
+//	lr/<id>                   askRow: a loan request and what came of it
+//	lq/<organization>         openAsks: its requests that wait for an answer
+//	gr/<id>                   growthRow: how far a loan had grown when that was told
+//	imp/<place>/<began>       importSpan: when the entries of one import were taken in
 //	vio/<id>/<class>          breachRow: denied acts, and which are in the log
 //	side/<row id>             lending.Side of a granted row
 //	rs/<tenant>/<subject>/<id>      readerRow: how often a permission read of a subject
@@ -78,6 +83,7 @@ const (
 type Lender struct {
 	n      *self.Node
 	slots  chan struct{} // of one call each
+	looked time.Time     // owned by Run: when it was last looked how far loans have grown
 	limits *limiter
 	agents self.AgentReader
 
@@ -103,6 +109,9 @@ func New(n *self.Node, cfg Config) *Lender {
 	if cfg.Queue <= 0 {
 		cfg.Queue = DefaultQueue
 	}
+	if cfg.DiscoverMin <= 0 {
+		cfg.DiscoverMin = DefaultDiscoverMin
+	}
 	return &Lender{
 		n: n, cfg: cfg, slots: make(chan struct{}, cfg.Queue), limits: newLimiter(cfg.ReadsPerSecond),
 		known: map[envelope.ID]*known{}, gates: map[envelope.ID]*gate{}, signers: map[did.DID]signer{},
@@ -121,14 +130,19 @@ type known struct {
 // issuedRow is what the lender keeps of a loan beside the permission.
 type issuedRow struct {
 	BorrowerOrg did.DID     `json:"borrower_org"`
-	Event       envelope.ID `json:"event"` // loan.issued
+	Classes     []string    `json:"classes,omitempty"` // of the matches; absent from rows of older versions
+	Event       envelope.ID `json:"event"`             // loan.issued
 	Hygiene     []string    `json:"hygiene"`
 	Matches     uint64      `json:"matches"`
+	Replaces    envelope.ID `json:"replaces,omitempty"` // permission that ended with this one's issue
+	Request     envelope.ID `json:"request,omitempty"`  // loanrequest that it answers
 }
 
+// signer signs for an agent; what a person lent, an agent with capability receipts answers.
 type signer struct {
 	envelope.Signer
 	kid string
+	who did.DID // whose key it is
 }
 
 func idKey(prefix string, id envelope.ID) []byte { return []byte(prefix + id.String()) }
@@ -202,7 +216,7 @@ func (l *Lender) permission(ctx context.Context, id envelope.ID) (*known, error)
 }
 
 // load reads what belongs to a permission, and the agent that signed it.
-func (k *known) load(r store.Reader, id envelope.ID) (self.AgentRow, error) {
+func (k *known) load(r library.Getter, id envelope.ID) (self.AgentRow, error) {
 	b, err := r.Get(idKey(keyPerm, id))
 	if err != nil {
 		return self.AgentRow{}, err
@@ -262,6 +276,9 @@ func (l *Lender) lenderKey(ctx context.Context, d did.DID) (signer, error) {
 	if err != nil {
 		return signer{}, err
 	}
+	if row.Kind == human {
+		return l.receiptsKey(ctx, row)
+	}
 	return l.signer(ctx, row)
 }
 
@@ -274,6 +291,9 @@ func (l *Lender) forgetKey(d did.DID) {
 
 // signer returns the signer of an own agent with the key that its row names.
 func (l *Lender) signer(ctx context.Context, row self.AgentRow) (signer, error) {
+	if row.Kind == human {
+		return signer{}, errPerson(row)
+	}
 	l.mu.Lock()
 	s, ok := l.signers[row.Agent]
 	l.mu.Unlock()
@@ -291,14 +311,18 @@ func (l *Lender) signer(ctx context.Context, row self.AgentRow) (signer, error) 
 		return signer{}, fault.New(fault.Unavailable, "no_key", "the key held here for agent %s is not the one its object names", row.Name).
 			WithHint("give the agent a new object")
 	}
-	s = signer{key, kid}
+	s = signer{key, kid, row.Agent}
+	l.keepSigner(row.Agent, s)
+	return s, nil
+}
+
+func (l *Lender) keepSigner(d did.DID, s signer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.signers) >= maxKnown {
 		clear(l.signers)
 	}
-	l.signers[row.Agent] = s
-	return s, nil
+	l.signers[d] = s
 }
 
 // clock returns the time to decide at, and whether it is trusted.

@@ -1,6 +1,7 @@
 package lender
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -218,9 +219,9 @@ func (r *reading) decide(ctx context.Context, tx store.Tx, f lending.Found, fail
 	if err != nil {
 		return outcome{}, err
 	}
-	if lender.Pub != key.Public() || lender.KID != key.kid {
+	if ok, err := r.l.signs(tx, &st, lender, key, m.at); !ok {
 		r.l.forgetKey(lender.Agent)
-		return outcome{}, lending.ErrMoved
+		return outcome{}, cmp.Or(err, lending.ErrMoved)
 	}
 	if st.Vis, err = r.l.n.Entries.Vis(tx, r.k.place); err != nil {
 		return outcome{}, err

@@ -12,6 +12,7 @@ import (
 	"trustnode/did/envelope"
 	"trustnode/node/casefile"
 	"trustnode/node/fault"
+	"trustnode/node/recorder"
 	"trustnode/node/verifier"
 )
 
@@ -125,7 +126,14 @@ func (p *Party) at(ctx context.Context, index uint64) (id envelope.ID, err error
 		id = e.ID()
 		return nil
 	})
-	return id, err
+	if err != nil {
+		return id, err
+	}
+	// What lies there and is not known by its id is not what was written.
+	if found, err := p.n.Rec.Find(ctx, id); err != nil || len(found) > 0 {
+		return id, err
+	}
+	return envelope.ID{}, &recorder.Corruption{Why: fmt.Sprintf("%d does not hash to the pinned tree", index)}
 }
 
 // standing says in parentheses how an event stands here, nothing of a row.

@@ -9,6 +9,10 @@
 // signs the head. A crash after any step is repaired by doing the step again:
 // nothing is appended twice, and no size is ever signed with two roots.
 //
+// What others' logs bring in bulk is appended before it is judged (background.go): Run judges
+// it in log order, and what has to be authored before it is delivered is judged at once, with
+// all below it.
+//
 // What is made of an event is its signature under the key of its place, laid over by what
 // forks and the charter say of the log (bounds.go): a function of what is held and known, so
 // that the order in which it came does not show. A log that has forked is contested from

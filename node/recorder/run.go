@@ -119,12 +119,16 @@ func (r *Recorder) turn(ctx context.Context) (time.Duration, error) {
 
 // decided waits for the transactions that have drafted and are not decided yet, as a draft is
 // signalled from inside its own, and returns how long nothing has to be done then. A
-// transaction that begins now ends after them.
+// transaction that begins now ends after them. One that ended since this turn read the outbox
+// signals no more.
 func (r *Recorder) decided(ctx context.Context, wait time.Duration) (time.Duration, error) {
 	drafted := r.drafted.Load()
 	last, err := r.last()
-	if err != nil || drafted <= last {
-		return wait, err
+	if err != nil || last > r.seq.from+uint64(len(r.seq.read)) {
+		return 0, err
+	}
+	if drafted <= last {
+		return wait, nil
 	}
 	if err := r.cfg.State.Update(ctx, func(store.Tx) error { return nil }); err != nil {
 		return 0, err

@@ -193,6 +193,13 @@ func TestWhatIsNothingKnownIsNamed(t *testing.T) {
 	deep := strings.Repeat("[", 5000) + strings.Repeat("]", 5000)
 	for _, c := range []struct{ name, file, want string }{
 		{"nothing", "", "the file is empty"},
+		{"a backup", "trustnode backup 1\n\x28\xb5\x2f\xfd", "trustnode restore FILE --data NEWDIR"},
+		{"a C2SP proof", "c2sp.org/tlog-proof@v1\nindex 0\n\ndid:key:z/log\n", "a C2SP tlog-proof"},
+		{"a policy", "log did:key:z/log+01020304+AAAA\nquorum none\n", "it is the policy of a log"},
+		{"a head", "did:web:a.example/log\n4\n" + strings.Repeat("A", 43) + "=\n\n— did:web:a.example/log AAAA\n", "trustnode verify DIR"},
+		{"an entry", "\x01" + strings.Repeat("\xff", 64) + "{\"at\":", "it is one entry of a log"},
+		{"a tile of entries", "\x00\x47\x01" + strings.Repeat("\xff", 64) + "{\"at\":", "a tile of a log"},
+		{"a tile of hashes", strings.Repeat("\xff", 64), "a tile of a log"},
 		{"blanks", " \n\t\n", "nothing but white space"},
 		{"a text", "Dear partner,\nhere is our DID", `text that begins with "Dear partner,"`},
 		{"a binary file", "\x7fELF\x02\x01\x01\x00", "binary, its first bytes are 7f454c4602010100"},

@@ -57,7 +57,8 @@ func (s *session) credentialRefusal(raw []byte, issuer did.DID, err error) error
 			hinted("the issuer signs it anew under its key of now: fetch it again from where it came")
 	}
 	if errors.Is(err, did.ErrNoMethod) {
-		return broken("%v: the newest version here of %s does not list it", err, s.short(issuer))
+		return pending("%v: no version here of %s lists it, and a newer one may", err, s.short(issuer)).
+			hinted("give a newer DID log of %s with --with FILE; if it is the newest, the credential is not by this issuer", s.short(issuer))
 	}
 	return broken("%v", err)
 }

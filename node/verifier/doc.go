@@ -3,7 +3,7 @@
 //
 // What a file is, is known by its bytes: a DID log (did.jsonl, with did-witness.json), a
 // bundle (join file, draft, boot file, sync reply), one signed object, a Verifiable
-// Credential, a DID document, or the file of a case, which node/casefile verifies. Other
+// Credential, a DID document, or the file of a case, which node/casefile verifies; a directory may be a whole log. Other
 // files may be given as material: what they prove is used, and nothing else of them.
 //
 // The answer is a Report in plain sentences: what verifies, what is claimed by whom, what

@@ -52,7 +52,7 @@ func TestWhatAProofSays(t *testing.T) {
 	for _, l := range r.Lines {
 		text.WriteString(l.Kind + "\t" + l.Text + "\n")
 	}
-	for _, want := range []string{"loan.issued", "stood up to 6, rotated at 7", "witnessed 2", "fed1-admq-ppgp", "result\tverifies"} {
+	for _, want := range []string{"loan.issued", "stood up to 6, rotated at 7", "witnessed by 2", "fed1-admq-ppgp", "result\tverifies"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not said:\n%s", want, text.String())
 		}

@@ -38,7 +38,7 @@ func (j *judges) forged(name string, lines content, about string, rnd *rand.Rand
 		raw[1+rnd.IntN(64)] ^= 1 << rnd.IntN(8)
 		j.both(fmt.Sprintf("%s, a false signature in line %d", name, i+2), lines.with(i, resigned(parse(l), e, raw, keys)).file(about))
 		for k := range keys {
-			if k != text(e.event, "kid") && rnd.IntN(8) == 0 {
+			if k != text(e.event["kid"]) && rnd.IntN(8) == 0 {
 				event := maps.Clone(e.event)
 				event["kid"] = k
 				body := jcs(event)
@@ -75,12 +75,12 @@ func (j *judges) controllers(name string, lines content, about string) {
 		if o["did_log"] == nil {
 			continue
 		}
-		log := bytes.SplitAfter(url(text(o, "did_log")), []byte("\n"))
+		log := bytes.SplitAfter(url(text(o["did_log"])), []byte("\n"))
 		log = log[:len(log)-1]
 		for n := range log {
-			last := strings.Split(text(o, "did"), ":")[2]
+			last := strings.Split(text(o["did"]), ":")[2]
 			if n > 0 {
-				last = text(parse(bytes.TrimSuffix(log[n-1], []byte("\n"))), "versionId")
+				last = text(parse(bytes.TrimSuffix(log[n-1], []byte("\n")))["versionId"])
 			}
 			for what, change := range map[string]func(e map[string]any){
 				"as it was":       func(e map[string]any) { rewrite(e, n+1, last, "", keys) },
@@ -90,7 +90,7 @@ func (j *judges) controllers(name string, lines content, about string) {
 				},
 				"by another key": func(e map[string]any) { rewrite(e, n+1, last, other, keys) },
 				"for another key": func(e map[string]any) {
-					at(e, "parameters").(map[string]any)["updateKeys"] = []any{other}
+					e["parameters"].(object)["updateKeys"] = []any{other}
 					rewrite(e, n+1, last, other, keys)
 				},
 			} {
@@ -114,13 +114,13 @@ func (j *judges) controllers(name string, lines content, about string) {
 // rewrite gives an entry of a DID log its hash after last, and the proof of its signer or of
 // another one.
 func rewrite(e map[string]any, n int, last, signer string, keys map[string]ed25519.PrivateKey) {
-	proof := list(e, "proof")[0].(map[string]any)
+	proof := list(e["proof"])[0].(map[string]any)
 	delete(e, "proof")
 	delete(proof, "proofValue")
 	e["versionId"] = last
-	e["versionId"] = fmt.Sprintf("%d-%s", n, hashText(sum(jcs(e))))
+	e["versionId"] = fmt.Sprintf("%d-%s", n, multihash(sum(jcs(e))))
 	if signer == "" {
-		_, signer, _ = strings.Cut(text(proof, "verificationMethod"), "#")
+		_, signer, _ = strings.Cut(text(proof["verificationMethod"]), "#")
 	}
 	proof["verificationMethod"] = "did:key:" + signer + "#" + signer
 	proof["proofValue"] = "z" + text58(ed25519.Sign(keys[signer], append(sum(jcs(proof)), sum(jcs(e))...)))
@@ -130,7 +130,7 @@ func rewrite(e map[string]any, n int, last, signer string, keys map[string]ed255
 // resigned puts other bytes into the place of an entry, and has the head over them signed
 // by whoever signed the old one.
 func resigned(o map[string]any, e entry, raw []byte, keys map[string]ed25519.PrivateKey) map[string]any {
-	proof := string(url(text(o, "proof")))
+	proof := string(url(text(o["proof"])))
 	var path []byte
 	for _, l := range strings.Split(proof[:strings.Index(proof, "\n\n")], "\n")[2:] {
 		path = append(path, std(l)...)
@@ -138,20 +138,20 @@ func resigned(o map[string]any, e entry, raw []byte, keys map[string]ed25519.Pri
 	root := climb(sum([]byte{0}, raw), e.index, e.size, path)
 	head := fmt.Sprintf("%s/log\n%d\n%s", e.org, e.size, base64.StdEncoding.EncodeToString(root))
 	lines := ""
-	for l := range strings.Lines(e.lines) {
+	for l := range strings.Lines(e.sigs) {
 		name, sig, _ := strings.Cut(strings.TrimPrefix(strings.TrimSuffix(l, "\n"), "— "), " ")
 		b, alg, message := std(sig), "\x01", head+"\n"
 		if strings.HasSuffix(name, "/witness") {
 			alg, message = "\x04", fmt.Sprintf("cosignature/v1\ntime %d\n%s", binary.BigEndian.Uint64(b[4:]), message)
 		}
 		for k, private := range keys {
-			if bytes.Equal(b[:4], sum([]byte(name+"\n"+alg), keyBytes(k))[:4]) {
+			if bytes.Equal(b[:4], sum([]byte(name+"\n"+alg), bytes58(k, 34)[2:])[:4]) {
 				b = append(b[:len(b)-64], ed25519.Sign(private, []byte(message))...)
 			}
 		}
 		lines += "— " + name + " " + base64.StdEncoding.EncodeToString(b) + "\n"
 	}
 	o["entry"] = base64.RawURLEncoding.EncodeToString(raw)
-	o["proof"] = base64.RawURLEncoding.EncodeToString([]byte(strings.Replace(proof, e.head+"\n\n"+e.lines, head+"\n\n"+lines, 1)))
+	o["proof"] = base64.RawURLEncoding.EncodeToString([]byte(strings.Replace(proof, e.head+"\n"+e.sigs, head+"\n\n"+lines, 1)))
 	return o
 }
