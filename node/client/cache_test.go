@@ -195,7 +195,8 @@ func TestCacheIsSignedOnly(t *testing.T) {
 		t.Errorf("a longer window: got %v", err)
 	}
 	k.until = func(time.Time) envelope.Time { return envelope.Time{} }
-	if !k.asked(t) || !k.asked(t) {
+	k.asked(t)
+	if !k.asked(t) {
 		t.Error("an answer without a window is kept")
 	}
 	none := newKit(t)
