@@ -25,6 +25,9 @@ func inherit(tx store.Tx, e *Entry) error {
 		e.Subjects = unique(append(e.Subjects, p.Subjects...))
 		e.Tags = withClass(e.Tags, higher(e.Class(), p.Class()))
 		e.Origins = unique(append(e.Origins, p.Origins...))
+		if slices.Contains(p.Tags, lentTag) {
+			e.Tags = unique(append(e.Tags, lentTag))
+		}
 		if p.State != Active {
 			e.State = p.State // what was derived from quarantine is no cleaner
 		}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"slices"
 	"time"
 
 	"trustnode/federation/lending"
@@ -22,6 +23,9 @@ type Query struct {
 	// Count asks for the number of all matches too, which costs a walk over
 	// every candidate.
 	Count bool
+	// Own asks on behalf of an agent of the place itself. Any other reader is not
+	// the owner's: what came of a loan is not lent on to it (04 section 1).
+	Own bool
 }
 
 // Found is what an evaluation saw on one snapshot.
@@ -93,6 +97,9 @@ func (v *evaluation) run(ctx context.Context, r store.Reader) (err error) {
 	}
 	last, full := "", false
 	err = candidates(ctx, r, v.in, v.s, v.at, v.after, func(c *card) (bool, error) {
+		if v.hides(c) {
+			return true, nil
+		}
 		v.out.Total++
 		if full {
 			return v.q.Count, nil
@@ -115,6 +122,9 @@ func (v *evaluation) run(ctx context.Context, r store.Reader) (err error) {
 	return v.finish(ctx, r)
 }
 
+// hides says whether an entry is one that came of a loan and this reader is not its owner's.
+func (v *evaluation) hides(c *card) bool { return !v.q.Own && slices.Contains(c.tags, lentTag) }
+
 // finish counts what lies before the cursor and lists the subjects.
 func (v *evaluation) finish(ctx context.Context, r store.Reader) error {
 	v.out.Subjects = sortedKeys(v.subject)
@@ -126,8 +136,10 @@ func (v *evaluation) finish(ctx context.Context, r store.Reader) error {
 		return nil
 	}
 	v.out.Total = 0
-	return candidates(ctx, r, v.in, v.s, v.at, nil, func(*card) (bool, error) {
-		v.out.Total++
+	return candidates(ctx, r, v.in, v.s, v.at, nil, func(c *card) (bool, error) {
+		if !v.hides(c) {
+			v.out.Total++
+		}
 		return true, nil
 	})
 }

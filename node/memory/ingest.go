@@ -18,6 +18,9 @@ const (
 	classPrefix  = "class:"
 	originPrefix = "origin:"
 	defaultClass = "internal"
+	// lentTag marks what an agent wrote of a loan, and all that is derived from it: no
+	// scope of another reader reaches it.
+	lentTag = originPrefix + "lent"
 )
 
 // classes in rising order: a derived entry has at least its parents' highest.
@@ -51,6 +54,9 @@ func ingest(w Writer, d Draft, now time.Time) (Entry, error) {
 	var err error
 	if e.Tags, err = draftTags(d.Tags, w.surface == ByOperator); err != nil {
 		return Entry{}, err
+	}
+	if e.Trust == TrustLent && w.surface == ByAgent {
+		e.Tags = unique(append(e.Tags, lentTag))
 	}
 	return e, e.check()
 }
