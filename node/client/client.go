@@ -69,7 +69,8 @@ type ReadResult struct {
 	Refs      []lending.Ref
 	ReceiptID envelope.ID
 	Receipt   lending.Receipt
-	Cursor    string // of the next page, or empty
+	Cursor    string        // of the next page, or empty
+	ExpiresAt envelope.Time // when the permission ends
 }
 
 // Loan is a permission one of the own agents may use, and how it stood when last heard of.

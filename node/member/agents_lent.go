@@ -56,15 +56,15 @@ func (m *Member) MarkLent(ctx context.Context, text string, perm, receipt envelo
 	})
 }
 
-// LentBy says what a token of the MCP surface handed out of loans in the last 24 h, nil for
-// nothing.
-func (m *Member) LentBy(ctx context.Context, text string) (*Lent, error) {
+// LentBy says what a token of the MCP surface handed out of loans in the last 24 h, or with
+// session ever: a session that has seen lent content stays one that has. It is nil for nothing.
+func (m *Member) LentBy(ctx context.Context, text string, session bool) (*Lent, error) {
 	at, err := m.now()
 	if err != nil {
 		return nil, err
 	}
 	t, err := m.tokenOf(ctx, text)
-	if err != nil || t.Lent == nil || !at.Before(t.Lent.Until.Time()) {
+	if err != nil || t.Lent == nil || !session && !at.Before(t.Lent.Until.Time()) {
 		return nil, err
 	}
 	return &Lent{Receipt: t.Lent.Receipt, Ends: t.Lent.Ends}, nil
