@@ -20,7 +20,8 @@ func loanCommand(s *streams) *cli.Command {
 			&cli.StringFlag{Name: "purpose", Usage: "what this read is for; it is signed and kept"},
 			&cli.StringFlag{Name: "filter", Usage: "narrower scope"},
 			&cli.IntFlag{Name: "limit", Usage: "most entries, 1..100", Value: 20},
-			&cli.StringFlag{Name: "cursor", Usage: "where the answer before this one ended"}},
+			&cli.StringFlag{Name: "cursor", Usage: "where the answer before this one ended"},
+			&cli.BoolFlag{Name: "print-request", Usage: "sign the read and print the body of POST /api/v1/reads; nothing is sent, and no receipt is kept here"}},
 			Action: func(c *cli.Context) error { return loanRead(c, s) }},
 		{Name: "revoke", Usage: "end a loan, at once and for good", ArgsUsage: "PERMISSION", Flags: []cli.Flag{
 			&cli.StringFlag{Name: "reason", Usage: "ended, misuse, key_compromise, data_subject, policy, mistake or other", Value: "ended"},

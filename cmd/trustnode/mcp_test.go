@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -129,6 +130,8 @@ func TestMCP(t *testing.T) {
 	t.Run("whose place", func(t *testing.T) { otherAgent(t, l) })
 	t.Run("tokens", func(t *testing.T) { tokens(t, l) })
 	t.Run("messages", func(t *testing.T) { messages(t, l) })
+	t.Run("two agents at once", func(t *testing.T) { twoAtOnce(t, l) })
+	t.Run("a printed request", func(t *testing.T) { printedRequest(t, l) })
 	t.Run("the end", func(t *testing.T) { theEnd(t, l) })
 }
 
@@ -186,8 +189,8 @@ func agentStory(t *testing.T, l *lending, s *mcp.ClientSession) {
 	if lent["trust"] != "lent" || lent["source"] != "loan" || lent["expires_at"] == nil {
 		t.Errorf("what was written after a loan was read: %v\n%s", lent, text)
 	}
-	found, text, _ := callTool(t, s, "memory_search", map[string]any{"scope": "tag:berth:7", "limit": 1})
-	if es, _ := found["entries"].([]any); len(es) != 1 || es[0].(map[string]any)["id"] != lent["id"] {
+	found, text, _ := callTool(t, s, "memory_search", map[string]any{"scope": "tag:berth:7"})
+	if es, _ := found["entries"].([]any); !slices.ContainsFunc(es, func(e any) bool { return e.(map[string]any)["id"] == lent["id"] }) {
 		t.Errorf("found: %v\n%s", found, text)
 	}
 	denied, text, bad := callTool(t, s, "loan_read", map[string]any{"permission": l.perm, "purpose": "x", "filter": "tag:client:globex -tag:client:acme"})
@@ -480,5 +483,41 @@ func theEnd(t *testing.T, l *lending) {
 	l.must("agent", "revoke", "--data", "vendor", "quant")
 	if d, text, bad := callTool(t, s, "memory_search", nil); !bad || d["code"] != "unauthenticated" {
 		t.Errorf("after the agent was revoked: %s", text)
+	}
+}
+
+// twoAtOnce: calls of two agents in one process never see one another's loans.
+func twoAtOnce(t *testing.T, l *lending) {
+	var wg sync.WaitGroup
+	for agent, want := range map[string]int{"quant": 1, "other": 0} {
+		s := l.overHTTP(l.token[agent])
+		for range 4 {
+			wg.Go(func() {
+				for range 10 {
+					r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "loan_list"})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if m, _ := r.StructuredContent.(map[string]any); len(m["loans"].([]any)) != want {
+						t.Errorf("%s sees %v", agent, m)
+						return
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+}
+
+// printedRequest is what docs/borrowing.md shows for curl.
+func printedRequest(t *testing.T, l *lending) {
+	body := l.must("loan", "read", "--data", "vendor", "--as", "quant", "--purpose", "by hand", "--print-request", l.perm).out
+	var st httpapi.Status
+	l.must("status", "--data", "acme", "--json").into(t, &st)
+	at := *l
+	at.base = "http://" + st.HTTP
+	if code, got := at.post(t, "/api/v1/reads", nil, body); code != http.StatusOK || !strings.Contains(got, "Berth 7") || !strings.Contains(got, `"receipt":"`) {
+		t.Errorf("got %d: %.400s", code, got)
 	}
 }

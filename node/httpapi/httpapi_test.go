@@ -125,6 +125,7 @@ var operations = map[string]struct {
 	"loanRevoke":       {route{"POST", "/api/v1/permissions/{id}/revoke"}, true},
 	"loanAudit":        {route{"GET", "/api/v1/permissions/{id}/audit"}, true},
 	"loanRead":         {route{"POST", "/api/v1/loans/read"}, true},
+	"loanSign":         {route{"POST", "/api/v1/loans/requests"}, true},
 	"disputeFile":      {route{"POST", "/api/v1/disputes"}, true},
 	"disputeList":      {route{"GET", "/api/v1/disputes"}, true},
 	"disputeShow":      {route{"GET", "/api/v1/disputes/{id}"}, true},

@@ -25,6 +25,7 @@ func (s *server) operator(api huma.API) {
 	s.backupRoute(api)
 	s.memory(api)
 	s.loans(api)
+	s.loanSign(api)
 	s.disputes(api)
 	s.eventRoutes(api)
 	s.eraseRoute(api)
