@@ -273,7 +273,7 @@ func (n *Node) openUses(ctx context.Context) error {
 	n.resolver = resolver.New(n.self, resolver.Config{Host: fetch.New(fetch.Config{AllowCIDRs: n.cfg.FetchAllow}), Moved: n.keysMoved})
 	api := httpapi.New(httpapi.Services{Node: n.self, Events: n.events, Member: n.member, Lender: n.lender, Client: n.client, Party: n.party, Oracle: n.oracle, Resolver: n.resolver,
 		Info: n.info, Counts: n.counts, Custody: custody{n}, Doctor: n.doctor, Backup: n.backup, Erase: n.erase, Repair: n.repairLogs, Stopping: n.stopping, PublicEvents: n.cfg.PublicEvents}, n.token, n.version, n.log)
-	n.handler = withMCP(api, mcp.New(mcp.Services{Node: n.self, Member: n.member, Lender: n.lender, Client: n.client}, n.cfg.Public, n.version))
+	n.handler = withMCP(api, mcp.New(mcp.Services{Node: n.self, Tokens: n.member, Lender: n.lender, Client: n.client}, n.cfg.Public, n.version))
 	return nil
 }
 

@@ -110,7 +110,7 @@ func (h *Handler) caller(r *http.Request) (caller, error) {
 	if !ok || len(r.Header.Values("Authorization")) != 1 {
 		return caller{}, fault.New(fault.Unauthenticated, "token", "no token was sent").WithHint("send one of trustnode agent token NAME --for mcp as bearer token")
 	}
-	a, err := h.s.Member.Authenticate(r.Context(), text, member.ForMCP)
+	a, err := h.s.Tokens.Authenticate(r.Context(), text, member.ForMCP)
 	if err != nil {
 		return caller{}, err
 	}

@@ -95,7 +95,7 @@ func (s *Services) add(ctx context.Context, who caller, a args) (*mcp.CallToolRe
 	if in.ExpiresAt, err = a.time("expires_at"); err != nil {
 		return nil, err
 	}
-	lent, err := s.Member.LentBy(ctx, who.token, who.session)
+	lent, err := s.Tokens.LentBy(ctx, who.token, who.session)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func (s *Services) read(ctx context.Context, who caller, a args) (*mcp.CallToolR
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Member.MarkLent(ctx, who.token, r.Perm, r.ReceiptID, r.ExpiresAt); err != nil {
+	if err := s.Tokens.MarkLent(ctx, who.token, r.Perm, r.ReceiptID, r.ExpiresAt); err != nil {
 		return nil, err
 	}
 	at, err := s.Node.Clock.Now()

@@ -7,6 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"trustnode/did/envelope"
 	"trustnode/node/client"
 	"trustnode/node/fault"
 	"trustnode/node/lender"
@@ -14,10 +15,22 @@ import (
 	"trustnode/node/self"
 )
 
+// Tokens says whose a token is, and what came to its holder. *member.Member is one. It is
+// safe for concurrent use; a token that is not one is fault.Unauthenticated everywhere.
+type Tokens interface {
+	Authenticate(ctx context.Context, text, surface string) (self.AgentRow, error)
+	// MarkLent notes durably that content of a loan is about to be handed out.
+	MarkLent(ctx context.Context, text string, perm, receipt envelope.ID, ends envelope.Time) error
+	// LentBy is what MarkLent noted, while it counts; nil for nothing.
+	LentBy(ctx context.Context, text string, session bool) (*member.Lent, error)
+}
+
+var _ Tokens = (*member.Member)(nil)
+
 // Services are the use cases behind the tools.
 type Services struct {
 	Node   *self.Node
-	Member *member.Member
+	Tokens Tokens
 	Lender *lender.Lender
 	Client *client.Client
 }
@@ -88,7 +101,7 @@ func (s *Services) run(ctx context.Context, t tool, who caller, raw []byte) *mcp
 	}
 	out, err := t.call(s, ctx, who, a)
 	if err == nil {
-		_, err = s.Member.Authenticate(ctx, who.token, member.ForMCP)
+		_, err = s.Tokens.Authenticate(ctx, who.token, member.ForMCP)
 	}
 	if err != nil {
 		if fault.Of(err) == fault.Internal {
