@@ -133,6 +133,10 @@ func TestErasureAndAgeAmongWholeNodes(t *testing.T) {
 		t.Errorf("at its origin: %q", got)
 	}
 	soon(t, "log.erased at the borrower's", func() bool { _, ok := x.eventOf(x.vendor, "log.erased", ""); return ok })
+	soon(t, "what the case cites at the borrower's", func() bool { // until then it keeps everything
+		c, err := x.vendor.node.party.Cited(t.Context())
+		return err == nil && !c.Any()
+	})
 	x.vendor.dropDue(time.Now())
 	if got := x.vendor.finds(body); len(got) > 0 {
 		t.Errorf("at the borrower's: %q", got)

@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -130,14 +131,44 @@ func (r *Recorder) boundsOf(d did.DID) Bounds {
 	return r.cfg.Bounds(d)
 }
 
-// agrees reports whether the log that is held had that head.
+// agrees reports whether the log that is held had that head. A tree that is damaged here says
+// nothing about a head: the error is store.ErrCorrupt.
 func (r *Recorder) agrees(ctx context.Context, d did.DID, h attestation.Head) (bool, error) {
 	if h.Size == 0 {
 		root, err := attlog.NewRange(0).Root()
 		return h.Root == root, err
 	}
 	at, err := r.rootAt(ctx, d, h.Size)
-	return at == h, err
+	if err != nil || at == h {
+		return err == nil, err
+	}
+	return false, r.sound(ctx, d, h.Size)
+}
+
+// sound returns store.ErrCorrupt where the tree of a log, taken apart at a size that is held,
+// does not give the root under which its entries came. Without it a damaged disk here would
+// read as a fork of whoever signed.
+func (r *Recorder) sound(ctx context.Context, d did.DID, size uint64) error {
+	l, err := r.cfg.Events.Log(ctx, d)
+	if err != nil {
+		return err
+	}
+	head, _ := l.Head()
+	left, err := attlog.ReadRange(0, size, l)
+	if err != nil {
+		return err
+	}
+	right, err := attlog.ReadRange(size, head.Size, l)
+	if err != nil {
+		return err
+	}
+	if err := left.Join(right); err != nil {
+		return err
+	}
+	if root, err := left.Root(); err != nil || root != head.Root {
+		return fmt.Errorf("%w: %s: what is kept of its tree at %d does not give the root of %d (%v)", store.ErrCorrupt, d, size, head.Size, err)
+	}
+	return nil
 }
 
 // taintsOf are the taints that the events of a log announce and that count: none that is

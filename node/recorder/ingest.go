@@ -255,6 +255,9 @@ func (r *Recorder) misfit(ctx context.Context, p attestation.Package, n attlog.N
 		return Result{}, err
 	}
 	if root != n.Head.Root {
+		if err := r.sound(ctx, p.Did, p.From); err != nil {
+			return Result{}, err
+		}
 		return rejected("edge, entries and rest do not give the root of size %d", n.Head.Size)
 	}
 	if p.From+uint64(len(p.Entries)) < held {

@@ -79,11 +79,11 @@ func (r *Recorder) mergeHeld(ctx context.Context, n attlog.Note, held uint64, p 
 		res, err := rejected("note of size %d under no key of %s that counts there", n.Head.Size, n.Org)
 		return res, nil, err
 	}
-	root, err := r.rootAt(ctx, n.Org, n.Head.Size)
+	same, err := r.agrees(ctx, n.Org, n.Head)
 	if err != nil {
 		return Result{}, nil, err
 	}
-	if root != n.Head {
+	if !same {
 		s, err := r.shownBy(ctx, n, p)
 		if err != nil {
 			return Result{}, nil, err

@@ -127,3 +127,49 @@ func corruptAndRepair(t *testing.T, index byte, paused bool) {
 	signed(t, n)
 	n.sound(t)
 }
+
+// TestADamagedTreeAccusesNobody: the tree of another's log is damaged here. Its true heads,
+// entries and cosign requests are then no evidence against it and no fault of who sends
+// them; its notes stay, and a repair goes by them.
+func TestADamagedTreeAccusesNobody(t *testing.T) {
+	acme, beta := newParty("acme", 0x11), newParty("beta", 0x21)
+	l, k, ctx := long(t, acme, 8), acme.keys[0], context.Background()
+	n := listener(t, knows(acme, beta), beta)
+	if _, err := n.Ingest(ctx, l.pack(t, k, 0, 6, 6)); err != nil {
+		t.Fatal(err)
+	}
+	err := n.audit.Update(ctx, func(tx store.Tx) error {
+		tile := []byte("ti/\x00\x00\x00\x01\x00" + strings.Repeat("\x00", 8))
+		b, err := tx.Get(tile)
+		if err != nil {
+			return err
+		}
+		b[40] ^= 1
+		return tx.Set(tile, b)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name           string
+		from, to, size int
+	}{
+		{"the head that is held", 0, 0, 6},
+		{"an older head", 0, 0, 4},
+		{"a head above, and entries from before", 3, 7, 8},
+	} {
+		res, err := n.Ingest(ctx, l.pack(t, k, c.from, c.to, c.size))
+		if res.Verdict == recorder.Forked || res.Verdict == recorder.Rejected {
+			t.Errorf("%s: %s (%v)", c.name, res.Verdict, err)
+		}
+	}
+	if kept, err := n.events.Evidence(ctx, acme.did); err != nil || len(kept) > 0 {
+		t.Errorf("%d notes are evidence (%v)", len(kept), err)
+	}
+	if _, err := n.Repair(ctx, peerHas(nil)); err != nil {
+		t.Fatal(err)
+	}
+	if res, err := n.Ingest(ctx, l.pack(t, k, 3, 8, 8)); err != nil || res.Verdict != recorder.Accepted && res.Verdict != recorder.Behind && res.Verdict != recorder.Held {
+		t.Errorf("after the repair: %s (%v)", res.Verdict, err)
+	}
+}

@@ -132,11 +132,10 @@ func (r *Recorder) extends(ctx context.Context, req attlog.Request) (int, error)
 	if held == 0 || n.Head.Size > held {
 		return 0, nil
 	}
-	ours, err := r.rootAt(ctx, n.Org, n.Head.Size)
-	if err != nil || ours == n.Head {
+	if same, err := r.agrees(ctx, n.Org, n.Head); err != nil || same {
 		return 0, err
 	}
-	_, err = r.fork(ctx, n, nil)
+	_, err := r.fork(ctx, n, nil)
 	var fork *Fork
 	if errors.As(err, &fork) {
 		return attlog.StatusConflict, nil
