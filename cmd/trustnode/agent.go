@@ -31,6 +31,7 @@ func agentCommand(s *streams) *cli.Command {
 				"For http it opens POST /api/v1/loans/read, for mcp the tools of that agent (trustnode mcp), and nothing else.",
 			Action: func(c *cli.Context) error { return agentToken(c, s) }},
 		agentRequestCommand(s),
+		agentMoveCommand(s),
 	}}
 }
 

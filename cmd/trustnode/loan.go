@@ -19,6 +19,7 @@ func loanCommand(s *streams) *cli.Command {
 			&cli.StringFlag{Name: "as", Usage: "own borrowing agent, by name or DID"},
 			&cli.StringFlag{Name: "purpose", Usage: "what this read is for; it is signed and kept"},
 			&cli.StringFlag{Name: "filter", Usage: "narrower scope"},
+			&cli.StringFlag{Name: "query", Usage: "order the entries by how well they answer this `TEXT`, best first"},
 			&cli.IntFlag{Name: "limit", Usage: "most entries, 1..100", Value: 20},
 			&cli.StringFlag{Name: "cursor", Usage: "where the answer before this one ended"},
 			&cli.BoolFlag{Name: "print-request", Usage: "sign the read and print the body of POST /api/v1/reads; nothing is sent, and no receipt is kept here"}},

@@ -19,7 +19,7 @@ func loanRead(c *cli.Context, s *streams) error {
 	if err := need(c, "as", "purpose"); err != nil {
 		return err
 	}
-	in := httpapi.LoanRead{As: c.String("as"), Permission: a[0], Purpose: c.String("purpose"), Filter: c.String("filter"), Limit: c.Int("limit"), Cursor: c.String("cursor")}
+	in := httpapi.LoanRead{As: c.String("as"), Permission: a[0], Purpose: c.String("purpose"), Filter: c.String("filter"), Query: c.String("query"), Limit: c.Int("limit"), Cursor: c.String("cursor")}
 	if c.Bool("print-request") {
 		return loanSign(c, s, in)
 	}

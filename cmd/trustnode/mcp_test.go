@@ -185,13 +185,16 @@ func agentStory(t *testing.T, l *lending, s *mcp.ClientSession) {
 	if len(rs) != 1 || rs[0].(map[string]any)["receipt"] != read["receipt"] || rs[0].(map[string]any)["compact"] == nil {
 		t.Errorf("receipts: %v\n%s", receipts, text)
 	}
-	lent, text, _ := callTool(t, s, "memory_add", map[string]any{"statement": "Berth 7 cannot be used until it is dredged.", "tags": []string{"berth:7"}})
+	lent, text, _ := callTool(t, s, "memory_add", map[string]any{"statement": "Berth 7 cannot be used until it is dredged.", "tags": []string{"berth:7"}, "subjects": []string{"Ines Weber"}})
 	if lent["trust"] != "lent" || lent["source"] != "loan" || lent["expires_at"] == nil {
 		t.Errorf("what was written after a loan was read: %v\n%s", lent, text)
 	}
 	found, text, _ := callTool(t, s, "memory_search", map[string]any{"scope": "tag:berth:7"})
 	if es, _ := found["entries"].([]any); !slices.ContainsFunc(es, func(e any) bool { return e.(map[string]any)["id"] == lent["id"] }) {
 		t.Errorf("found: %v\n%s", found, text)
+	}
+	if strings.Contains(fmt.Sprint(lent, found, text), "Weber") {
+		t.Errorf("a person is named: %v\n%s", found, text)
 	}
 	denied, text, bad := callTool(t, s, "loan_read", map[string]any{"permission": l.perm, "purpose": "x", "filter": "tag:client:globex -tag:client:acme"})
 	if !bad || denied["code"] != "refused" || denied["reason"] != "outside_scope" || !strings.HasPrefix(text, "denied: refused") || !strings.Contains(text, "hint: ") {

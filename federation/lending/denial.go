@@ -26,6 +26,7 @@ const (
 	CodeStale           Code = "stale"
 	CodeForked          Code = "forked"
 	CodeUnavailable     Code = "unavailable"
+	CodeTooLarge        Code = "too_large"
 )
 
 // Reasons that go with a code. They are stable words for programs.

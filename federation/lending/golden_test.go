@@ -52,6 +52,8 @@ func TestGoldenRows(t *testing.T) {
 		{"row-denied", "zQmXc4mX2o1EwVCnS3E4NaPbuNRejnjfzEh9DU6kHqaFWM8", DeniedRow{}},
 		{"row-replay", "zQmTNg6DQfMfXBawwBs2NafqnjmHsaGzcGAZGV3kKfNUvux", ReplayRow{}},
 		{"row-import", "zQmfEtPVkpcx9wy5yT9CHcXr3Czaq3p2pkRuwrNvhN7FLHW", ImportRow{}},
+		{"row-forget", "zQmfHuS1p5QUmDA5YywiUqvNT63wst4v8Vw4VC9s7SRq8k2", ForgetRow{}},
+		{"row-move", "zQmTgRQaxGpLLcYJ56cEjerBYDcBGAg8vkSowDNrj9sPoka", MoveRow{}},
 		{"row-received", "zQmemcK37FuVcshaMoCqfHdUAGLmYBcuoiiQd2wSXmsP9zQ", ReceivedRow{}},
 		{"row-ended", "zQmTi8fTAPfjWSJdphcYT4zkdhNKeYYmDgDRgf2ymHjV27G", EndedRow{}},
 	} {

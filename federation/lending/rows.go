@@ -280,6 +280,10 @@ func ParseRow(b []byte) (Row, error) {
 		return rowOf[RevokeRow](b)
 	case op == OpImport:
 		return rowOf[ImportRow](b)
+	case op == OpForget:
+		return rowOf[ForgetRow](b)
+	case op == OpMove:
+		return rowOf[MoveRow](b)
 	case op == OpReceived:
 		return rowOf[ReceivedRow](b)
 	case op == OpEnded:

@@ -10,7 +10,7 @@ import (
 	"trustnode/did/envelope"
 )
 
-var rowFiles = []string{"row-read", "row-denied", "row-replay", "row-issue", "row-revoke", "row-import", "row-received", "row-ended"}
+var rowFiles = []string{"row-read", "row-denied", "row-replay", "row-issue", "row-revoke", "row-import", "row-received", "row-ended", "row-forget", "row-move"}
 
 func TestParseRowRefuses(t *testing.T) {
 	good := string(read(t, "row-read"))

@@ -48,6 +48,10 @@ func (w *words) act(r lending.Row) (what string, perm envelope.ID) {
 		return fmt.Sprintf("%s %s was revoked by %s, for the reason %s", r.TargetKind, quote(r.Target), quote(r.By), r.Reason), envelope.ID{}
 	case lending.ImportRow:
 		return fmt.Sprintf("%s came into its memory in the format %s", Count(int(min(r.Count, 1<<31)), "entry|entries"), quote(r.Format)), envelope.ID{}
+	case lending.ForgetRow:
+		return fmt.Sprintf("%s of %s were forgotten, cause %s", Count(len(r.Entries), "entry|entries"), quote(r.Place), r.Cause), r.Perm
+	case lending.MoveRow:
+		return fmt.Sprintf("agent %s works in %s from then on", w.s.agentName(r.Agent), quote(r.To)), envelope.ID{}
 	}
 	return "", envelope.ID{}
 }

@@ -58,6 +58,7 @@ type ReadInput struct {
 	Perm    string // permission, by id or compact form
 	Purpose string // 1..200 bytes; signed and kept
 	Filter  string // narrower scope as people type it, or empty
+	Query   string // orders the entries by how well they answer it; such an answer has no cursor
 	Limit   int    // 1..100; 0 is 20
 	Cursor  string // of the answer before, or empty
 }
@@ -135,10 +136,12 @@ type pairRow struct {
 // loanRow is what the borrower knows of a loan it used or tried to use.
 type loanRow struct {
 	Borrower  did.DID           `json:"borrower"`
-	EndEvent  envelope.ID       `json:"end_event,omitempty"` // loan.end_seen
-	EndedAt   envelope.Time     `json:"ended_at,omitempty"`  // when the end was seen
-	EndedBy   envelope.ID       `json:"ended_by,omitempty"`  // receipt that proves it
-	First     envelope.Time     `json:"first,omitempty"`     // first granted answer
+	Deleted   envelope.Time     `json:"deleted,omitempty"`       // when the last entry learnt under it was forgotten
+	DelEvent  envelope.ID       `json:"deleted_event,omitempty"` // loan.deleted
+	EndEvent  envelope.ID       `json:"end_event,omitempty"`     // loan.end_seen
+	EndedAt   envelope.Time     `json:"ended_at,omitempty"`      // when the end was seen
+	EndedBy   envelope.ID       `json:"ended_by,omitempty"`      // receipt that proves it
+	First     envelope.Time     `json:"first,omitempty"`         // first granted answer
 	Left      uint64            `json:"left"`
 	Lender    did.DID           `json:"lender"`
 	LenderOrg did.DID           `json:"lender_org"`
@@ -149,7 +152,7 @@ type loanRow struct {
 
 // unsaid says whether something is still to be said in the log.
 func (r loanRow) unsaid() bool {
-	return !r.First.IsZero() && r.Taken.IsZero() || !r.EndedBy.IsZero() && r.EndEvent.IsZero()
+	return !r.First.IsZero() && r.Taken.IsZero() || !r.EndedBy.IsZero() && r.EndEvent.IsZero() || !r.Deleted.IsZero() && r.DelEvent.IsZero()
 }
 
 func idKey(prefix string, id envelope.ID) []byte { return []byte(prefix + id.String()) }

@@ -94,6 +94,9 @@ func (r *reading) sign(ctx context.Context, in ReadInput, at time.Time) error {
 	if in.Limit < 0 || in.Limit > lending.MaxLimit {
 		return r.deny(fault.Invalid, "limit", "limit %d, 1 to %d are allowed", in.Limit, lending.MaxLimit).WithHint("give --limit 1..100")
 	}
+	if len(in.Query) > lending.MaxQuery || in.Query != "" && in.Cursor != "" {
+		return r.deny(fault.Invalid, "query", "the query has over %d bytes, or comes with a cursor", lending.MaxQuery).WithHint("a ranked answer has no next page: raise --limit")
+	}
 	r.c.signing.RLock()
 	defer r.c.signing.RUnlock()
 	if err := r.again(ctx, at); err != nil {
@@ -108,7 +111,7 @@ func (r *reading) sign(ctx context.Context, in ReadInput, at time.Time) error {
 	}
 	e, err := envelope.Seal(ctx, lending.ReadRequest{
 		At: envelope.TimeOf(at), Aud: r.perm.Body().Lender, Borrower: r.as.Agent, Cursor: in.Cursor, Filter: filter, Kid: kid,
-		Limit: uint64(in.Limit), Nonce: lending.NewSalt(), Op: lending.OpRead, Perm: r.perm.ID(), Purpose: in.Purpose,
+		Limit: uint64(in.Limit), Nonce: lending.NewSalt(), Op: lending.OpRead, Perm: r.perm.ID(), Purpose: in.Purpose, Query: in.Query,
 	}, key)
 	if err != nil {
 		return err

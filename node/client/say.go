@@ -53,6 +53,15 @@ func (c *Client) draft(tx store.Tx, perm envelope.ID, row *loanRow, issued envel
 			Type: "loan.end_seen", Subject: perm.String(), Refs: []envelope.ID{issued}, Actor: row.Borrower,
 			Data: attestation.LoanEndSeen{Permission: perm, SeenAt: row.EndedAt, Verified: true},
 		})
+		if err != nil {
+			return err
+		}
+	}
+	if !row.Deleted.IsZero() && row.DelEvent.IsZero() {
+		row.DelEvent, err = c.n.Rec.Event(tx, attestation.Draft{
+			Type: "loan.deleted", Subject: perm.String(), Refs: []envelope.ID{issued}, Actor: row.Borrower,
+			Data: attestation.LoanDeleted{DeletedAt: row.Deleted, Permission: perm, Verified: !row.EndedBy.IsZero()},
+		})
 	}
 	return err
 }
@@ -65,6 +74,9 @@ func (c *Client) Run(ctx context.Context) error {
 	for {
 		if err := c.sayPending(ctx); err != nil && ctx.Err() == nil {
 			c.n.Log.WarnContext(ctx, "something about a borrowed loan is not in the log yet", "error", err)
+		}
+		if err := c.forgetEnded(ctx); err != nil && ctx.Err() == nil {
+			c.n.Log.WarnContext(ctx, "what was learnt under an ended loan is not all forgotten yet", "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -33,7 +33,10 @@ func (s *server) backupRoute(api huma.API) {
 // was sent for a whole answer.
 func (s *server) streamBackup(ctx huma.Context, updateKeys bool) {
 	w := &begun{ctx: ctx}
-	err := s.Backup(ctx.Context(), w, updateKeys)
+	err := s.Lender.BackupBegins(ctx.Context()) // what is forgotten later may still be in it
+	if err == nil {
+		err = s.Backup(ctx.Context(), w, updateKeys)
+	}
 	if err == nil {
 		return
 	}

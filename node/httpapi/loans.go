@@ -72,7 +72,7 @@ func (s *server) loans(api huma.API) {
 			if err != nil {
 				return nil, s.refuse(err)
 			}
-			r, err := s.Client.Read(ctx, client.ReadInput{As: as, Perm: b.Permission, Purpose: b.Purpose, Filter: b.Filter, Limit: b.Limit, Cursor: b.Cursor})
+			r, err := s.Client.Read(ctx, client.ReadInput{As: as, Perm: b.Permission, Purpose: b.Purpose, Filter: b.Filter, Query: b.Query, Limit: b.Limit, Cursor: b.Cursor})
 			if err == nil {
 				err = s.stillCalls(ctx)
 			}

@@ -10,15 +10,17 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"trustnode/node/lender"
-	"trustnode/node/memory"
 )
 
 // memory are the operator's routes about its own entries.
 func (s *server) memory(api huma.API) {
 	s.route(api, http.MethodPost, "/api/v1/memory", "memoryAdd", "Add one entry", http.StatusCreated, func(op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *struct{ Body MemoryAdd }) (*struct{ Body Entry }, error) {
-			b := in.Body
-			e, err := s.Lender.AddEntry(ctx, lender.AddInput{Agent: b.Agent, Project: b.Project, Statement: b.Statement, Kind: b.Kind, Tags: b.Tags})
+			add, err := addInput(in.Body)
+			if err != nil {
+				return nil, s.refuse(err)
+			}
+			e, err := s.Lender.AddEntry(ctx, add)
 			if err != nil {
 				return nil, s.refuse(err)
 			}
@@ -29,8 +31,11 @@ func (s *server) memory(api huma.API) {
 		huma.Register(api, op, func(ctx context.Context, in *struct {
 			Project string `query:"project"`
 			Limit   int    `query:"limit" minimum:"0"`
+			State   string `query:"state" doc:"active, quarantined or superseded; by default the first two"`
+			Tag     string `query:"tag" doc:"of active entries"`
+			Review  bool   `query:"review" doc:"only what was to be looked at again by now"`
 		}) (*struct{ Body Entries }, error) {
-			l, err := s.Lender.Entries(ctx, lender.ListInput{Project: in.Project, Limit: in.Limit})
+			l, err := s.Lender.Entries(ctx, lender.ListInput{Project: in.Project, Limit: in.Limit, State: in.State, Tag: in.Tag, Review: in.Review})
 			if err != nil {
 				return nil, s.refuse(err)
 			}
@@ -44,7 +49,8 @@ func (s *server) memory(api huma.API) {
 	s.route(api, http.MethodPost, "/api/v1/memory/tags", "memoryTag", "Change tags, release from quarantine", http.StatusOK, func(op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *struct{ Body MemoryTag }) (*struct{ Body Tagged }, error) {
 			b := in.Body
-			t, err := s.Lender.Tag(ctx, lender.TagInput{Project: b.Project, IDs: b.IDs, All: b.All, Add: b.Add, Remove: b.Remove, Release: b.Release})
+			t, err := s.Lender.Tag(ctx, lender.TagInput{Project: b.Project, IDs: b.IDs, All: b.All, Add: b.Add, Remove: b.Remove, Release: b.Release,
+				Quarantine: b.Quarantine, AddSubjects: b.AddSubjects, RemoveSubjects: b.RemoveSubjects})
 			if err != nil {
 				return nil, s.refuse(err)
 			}
@@ -84,9 +90,4 @@ func (s *server) importFile(ctx context.Context, in *importIn) (*struct{ Body Im
 		out.Tags = append(out.Tags, TagCount{Tag: tag, N: r.Tags[tag]})
 	}
 	return &struct{ Body Imported }{out}, nil
-}
-
-func entryOf(e memory.Entry) Entry {
-	return Entry{ID: e.ID, Rev: e.Rev, Project: e.Place.Project(), Category: e.Kind.Category(), Kind: e.Kind.String(), Statement: e.Statement, Tags: e.Tags,
-		Trust: e.Trust.String(), State: e.State.String(), Created: stamp(e.Created)}
 }

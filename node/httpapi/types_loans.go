@@ -38,6 +38,7 @@ type LoanRead struct {
 	Permission string `json:"permission" doc:"id or compact form"`
 	Purpose    string `json:"purpose"`
 	Filter     string `json:"filter,omitempty"`
+	Query      string `json:"query,omitempty" doc:"orders the entries by how well they answer it; such an answer has no cursor"`
 	Limit      int    `json:"limit,omitempty"`
 	Cursor     string `json:"cursor,omitempty"`
 }

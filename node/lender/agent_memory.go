@@ -2,125 +2,86 @@ package lender
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
 	"trustnode/did"
-	"trustnode/federation/lending"
 	"trustnode/node/fault"
 	"trustnode/node/memory"
 	"trustnode/node/self"
 )
 
-// An own agent's direct way to the memory of its project, 04 section 1. The place is that of
-// the agent's row; nothing the agent says moves it.
-
-// SearchInput is what an own agent asks of its project's memory.
+// SearchInput is what an own agent asks of its project's memory by a tool.
 type SearchInput struct {
 	Scope string // as people type it; empty: every active entry
+	Query string // orders the matches of a scope; empty: newest first
 	Limit int    // 1..100; 0 is 20
 }
 
-// Searched are entries of a project as one of its agents may see them, newest first.
-type Searched struct {
-	Entries []memory.Entry
-	// Withheld is how many more of this page are personal or regulated and were written by
-	// another: those are for a loan alone (I-17).
-	Withheld int
+// Search is Look for a tool, where a scope may be left out: then it finds the newest entries.
+// Errors are *fault.Denied.
+func (l *Lender) Search(ctx context.Context, agent did.DID, in SearchInput) (Looked, error) {
+	if in.Limit == 0 {
+		in.Limit = memory.DefaultLimit
+	}
+	switch {
+	case in.Limit < 1 || in.Limit > memory.MaxLimit:
+		return Looked{}, fault.New(fault.Invalid, "limit", "limit is not 1 to %d", memory.MaxLimit).WithHint("ask for at most %d entries", memory.MaxLimit)
+	case strings.TrimSpace(in.Scope) != "":
+		return l.Look(ctx, LookInput{As: agent.String(), Scope: in.Scope, Query: in.Query, Limit: in.Limit})
+	case in.Query != "":
+		return Looked{}, fault.New(fault.Invalid, "query", "a query orders what a scope found, and there is no scope").WithHint("say what to look through, e.g. tag:client:acme")
+	}
+	out, err := l.newest(ctx, agent, in.Limit)
+	return out, refusal(err)
 }
 
-// Search finds active entries in the place of an own agent. Errors are *fault.Denied.
-func (l *Lender) Search(ctx context.Context, agent did.DID, in SearchInput) (Searched, error) {
-	in.Limit = limitOf(in.Limit)
-	if in.Limit < 1 || in.Limit > memory.MaxLimit {
-		return Searched{}, fault.New(fault.Invalid, "limit", "limit is not 1 to %d", memory.MaxLimit).WithHint("ask for at most %d entries", memory.MaxLimit)
+// newest are the newest active entries of an agent's place that have not expired.
+func (l *Lender) newest(ctx context.Context, agent did.DID, limit int) (Looked, error) {
+	at, err := l.n.Clock.Now()
+	if err != nil {
+		return Looked{}, err
 	}
 	a, err := l.agent(self.ViewGetter(ctx, l.n.DB), agent.String())
 	if err != nil {
-		return Searched{}, refusal(err)
+		return Looked{}, err
 	}
-	at, err := place(a)
+	in, err := place(a)
 	if err != nil {
-		return Searched{}, refusal(err)
+		return Looked{}, err
 	}
-	found, err := l.candidates(ctx, at, in)
-	if err != nil {
-		return Searched{}, refusal(err)
-	}
-	out := Searched{Entries: []memory.Entry{}}
-	for _, e := range found {
-		if closed(e) && e.Writer != agent {
-			out.Withheld++
-			continue
-		}
-		out.Entries = append(out.Entries, e)
-	}
-	return out, nil
-}
-
-func limitOf(n int) int {
-	if n == 0 {
-		return memory.DefaultLimit
-	}
-	return n
-}
-
-// closed says that an entry's class is one that its writer alone reads directly.
-func closed(e memory.Entry) bool {
-	c := e.Class()
-	return c == "personal" || c == "regulated"
-}
-
-func (l *Lender) candidates(ctx context.Context, in memory.Place, q SearchInput) ([]memory.Entry, error) {
-	at, err := l.n.Clock.Now()
-	if err != nil {
-		return nil, err
-	}
-	if strings.TrimSpace(q.Scope) == "" {
-		return l.newest(ctx, in, q.Limit, at)
-	}
-	s, err := lending.Parse(q.Scope)
-	if err != nil {
-		return nil, fault.Wrap(fault.Invalid, "scope", err).WithHint("say what is included, e.g. tag:client:acme")
-	}
-	f, err := l.n.Entries.Find(ctx, in, s, memory.Query{Limit: q.Limit, Own: true}, at)
-	if err != nil {
-		return nil, err
-	}
-	var out []memory.Entry
-	for _, ref := range f.Refs {
-		e, err := l.n.Entries.Get(ctx, in, ref.Entry)
-		if errors.Is(err, memory.ErrNotFound) {
-			continue // it went meanwhile
-		}
-		if err != nil {
-			return nil, err
-		}
-		if e.State == memory.Active {
-			out = append(out, e)
-		}
-	}
-	return out, nil
-}
-
-// newest are the newest active entries of a place that have not expired.
-func (l *Lender) newest(ctx context.Context, in memory.Place, limit int, at time.Time) ([]memory.Entry, error) {
-	var out []memory.Entry
+	var out Looked
 	var after *memory.Entry
 	for {
 		page, err := l.n.Entries.List(ctx, in, memory.Filter{Limit: limit, After: after})
 		if err != nil {
-			return nil, err
+			return Looked{}, err
 		}
 		for _, e := range page {
-			if live := e.ExpiresAt.IsZero() || at.Before(e.ExpiresAt); live && len(out) < limit {
-				out = append(out, e)
+			switch {
+			case len(out.Entries) == limit, ended(e, at):
+			case closed(e) && !e.WrittenBy(agent):
+				out.Withheld++
+			default:
+				out.Entries = append(out.Entries, e)
 			}
 		}
-		if len(page) < limit || len(out) == limit {
+		if len(page) < limit || len(out.Entries) == limit {
 			return out, nil
 		}
 		after = &page[len(page)-1]
 	}
+}
+
+func ended(e memory.Entry, at time.Time) bool {
+	return !e.ExpiresAt.IsZero() && !at.Before(e.ExpiresAt)
+}
+
+// closed says that an entry's class is one that its writer alone reads directly (I-17).
+func closed(e memory.Entry) bool {
+	switch e.Class() {
+	case "public", "internal", "confidential":
+		return false
+	}
+	return true
 }

@@ -23,7 +23,7 @@ func (k *kit) agentIn(t *testing.T, name, project string) self.AgentRow {
 	return row
 }
 
-func (k *kit) search(t *testing.T, a self.AgentRow, scope string, limit int) Searched {
+func (k *kit) search(t *testing.T, a self.AgentRow, scope string, limit int) Looked {
 	t.Helper()
 	s, err := k.Search(t.Context(), a.Agent, SearchInput{Scope: scope, Limit: limit})
 	if err != nil {
@@ -40,17 +40,21 @@ func ids(es []memory.Entry) (out []string) {
 	return out
 }
 
-// TestAnAgentSearchesItsOwnPlace is I-7 and I-17.
-func TestAnAgentSearchesItsOwnPlace(t *testing.T) {
+// TestAToolSearchesItsAgentsPlace is I-7 and I-17.
+func TestAToolSearchesItsAgentsPlace(t *testing.T) {
 	k := memoryKit(t)
 	one, two, far := k.agentIn(t, "one", "desk"), k.agentIn(t, "two", "desk"), k.agentIn(t, "far", "lab")
-	var all []memory.Entry
+	var hand []memory.Entry
 	for _, tags := range [][]string{{"a"}, {"a", "class:personal"}, {"a", "class:regulated"}, {"b"}} {
 		e, err := k.AddEntry(t.Context(), AddInput{Agent: "one", Project: "desk", Statement: "Same.", Tags: tags})
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, e)
+		hand = append(hand, e)
+	}
+	own, err := k.Remember(t.Context(), one.Agent, RememberInput{Statement: "Summed up.", Tags: []string{"a"}, DerivedFrom: []string{hand[1].ID}})
+	if err != nil || own.Class() != "personal" {
+		t.Fatalf("got %+v, %v", own, err)
 	}
 	if _, err := k.AddEntry(t.Context(), AddInput{Agent: "far", Project: "lab", Statement: "Same.", Tags: []string{"a"}}); err != nil {
 		t.Fatal(err)
@@ -63,9 +67,10 @@ func TestAnAgentSearchesItsOwnPlace(t *testing.T) {
 		want     []memory.Entry
 		withheld int
 	}{
-		{"its writer", one, "tag:a", 0, all[:3], 0},
-		{"another of the project", two, "tag:a", 0, all[:1], 2},
-		{"all of it", two, "", 0, []memory.Entry{all[0], all[3]}, 2},
+		{"its writer", one, "tag:a", 0, []memory.Entry{hand[0], own}, 2},
+		{"another of the project", two, "tag:a", 0, hand[:1], 3},
+		{"all of it", two, "", 0, []memory.Entry{hand[0], hand[3]}, 3},
+		{"all of it, for its writer", one, "", 0, []memory.Entry{hand[0], hand[3], own}, 2},
 		{"at most", one, "", 2, nil, 0},
 		{"elsewhere, by a tag that is only here", far, "tag:b", 0, nil, 0},
 	} {
@@ -88,6 +93,7 @@ func TestAnAgentSearchesItsOwnPlace(t *testing.T) {
 	}{
 		"no place":      {k.agentIn(t, "nowhere", ""), SearchInput{}, fault.Invalid, "no_place"},
 		"a bad scope":   {one, SearchInput{Scope: "-tag:a"}, fault.Invalid, "scope"},
+		"a query alone": {one, SearchInput{Query: "berth"}, fault.Invalid, "query"},
 		"a large limit": {one, SearchInput{Limit: 101}, fault.Invalid, "limit"},
 		"another's":     {self.AgentRow{Agent: k.quant}, SearchInput{}, fault.NotFound, "agent"},
 	} {

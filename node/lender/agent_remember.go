@@ -20,6 +20,7 @@ import (
 // what it writes now may be that.
 type Lent struct {
 	Receipt envelope.ID // of such a read
+	Perm    envelope.ID // under which it was
 	Ends    time.Time   // the earliest end of the permissions read under
 }
 
@@ -32,8 +33,9 @@ type RememberInput struct {
 	SourceID               string
 	DerivedFrom            []string // entries of the agent's place
 	ReviewAfter, ExpiresAt envelope.Time
-	Authorization          string // id of an approval: a pointer, no power
-	Lent                   *Lent  // nil: the caller read nothing lent lately
+	Subjects               []string // natural names or pseudonyms; a new name gets a pseudonym
+	Authorization          string   // id of an approval: a pointer, no power
+	Lent                   *Lent    // nil: the caller read nothing lent lately
 }
 
 // Remember adds one entry by an own agent's hand; what it is worth is decided here. It is
@@ -72,6 +74,9 @@ func (l *Lender) Remember(ctx context.Context, agent did.DID, in RememberInput) 
 		if err != nil {
 			return err
 		}
+		if draft.Subjects, err = l.pseudonyms(tx, in.Subjects); err != nil {
+			return err
+		}
 		out, err = l.n.Entries.Put(tx, w, draft)
 		return err
 	})
@@ -85,7 +90,7 @@ func (l *Lender) Remember(ctx context.Context, agent did.DID, in RememberInput) 
 func (l *Lender) sourced(tx store.Tx, a self.AgentRow, in RememberInput, d *memory.Draft) error {
 	switch {
 	case in.SourceID == "" && len(in.DerivedFrom) == 0 && in.Lent != nil:
-		lentBy(d, in.Lent.Receipt, in.Lent.Ends)
+		lentBy(d, *in.Lent)
 	case in.SourceID == "":
 	default:
 		id, err := envelope.ParseID(in.SourceID)
@@ -93,42 +98,42 @@ func (l *Lender) sourced(tx store.Tx, a self.AgentRow, in RememberInput, d *memo
 			d.Source.ID, d.DerivedFrom = in.SourceID, append(slices.Clone(d.DerivedFrom), in.SourceID)
 			return nil
 		}
-		ends, err := l.ownReceipt(tx, a.Agent, id)
+		lent, err := l.ownReceipt(tx, a.Agent, id)
 		if err != nil {
 			return err
 		}
-		lentBy(d, id, ends)
+		lentBy(d, lent)
 	}
 	return nil
 }
 
 // lentBy marks a draft as what came of a loan: it is kept no longer than the permission.
-func lentBy(d *memory.Draft, receipt envelope.ID, ends time.Time) {
-	d.Source = memory.Source{Type: memory.SourceLoan, ID: receipt.String()}
-	if !ends.IsZero() && (d.ExpiresAt.IsZero() || ends.Before(d.ExpiresAt)) {
-		d.ExpiresAt = ends
+func lentBy(d *memory.Draft, by Lent) {
+	d.Source, d.Loan = memory.Source{Type: memory.SourceLoan, ID: by.Receipt.String()}, by.Perm.String()
+	if !by.Ends.IsZero() && (d.ExpiresAt.IsZero() || by.Ends.Before(d.ExpiresAt)) {
+		d.ExpiresAt = by.Ends
 	}
 }
 
-// ownReceipt says when the permission ends under which an agent got a receipt. A receipt of
-// another agent's read is told like one that is not here.
-func (l *Lender) ownReceipt(g library.Getter, agent did.DID, id envelope.ID) (time.Time, error) {
+// ownReceipt finds the read of an agent that a receipt is of. A receipt of another agent's
+// read is told like one that is not here.
+func (l *Lender) ownReceipt(g library.Getter, agent did.DID, id envelope.ID) (Lent, error) {
 	r, err := objectOf[lending.Receipt](l.n.Lib, g, id)
 	if err != nil {
-		return time.Time{}, err
+		return Lent{}, err
 	}
 	rq, err := objectOf[lending.ReadRequest](l.n.Lib, g, r.Request)
 	if err != nil {
-		return time.Time{}, err
+		return Lent{}, err
 	}
 	if rq.Borrower != agent {
-		return time.Time{}, memory.ErrNotFound
+		return Lent{}, memory.ErrNotFound
 	}
 	p, err := objectOf[lending.Permission](l.n.Lib, g, r.Perm)
 	if err != nil {
-		return time.Time{}, err
+		return Lent{}, err
 	}
-	return p.ExpiresAt.Time(), nil
+	return Lent{Receipt: id, Perm: r.Perm, Ends: p.ExpiresAt.Time()}, nil
 }
 
 // objectOf decodes an object that this node verified when it stored it.

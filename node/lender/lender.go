@@ -22,6 +22,7 @@
 //	non/<borrower>/<nonce>    8 bytes of time it is forgotten, lending.NonceRecord
 //	vio/<id>/<class>          breachRow: denied acts, and which are in the log
 //	side/<row id>             lending.Side of a granted row
+//	bkp/<~time>               a backup was asked for
 //
 // Signed objects (permissions, revocations, requests, receipts) lie in node/library; a
 // row names the request it answers.
@@ -61,6 +62,7 @@ const (
 	keyNonce  = "non/"
 	keyBreach = "vio/"
 	keySide   = "side/"
+	keyBackup = "bkp/"
 )
 
 // Lender is the lending side of one node. It is safe for concurrent use.

@@ -9,6 +9,10 @@ const (
 	DefaultQueue = 4096
 	// MaxTagged is the most ids of one change of tags.
 	MaxTagged = 1000
+	// MaxStatTags is the most tags that statistics list one by one.
+	MaxStatTags = 100
+	// maxBackups is the most backups that a report of forgetting names.
+	maxBackups = 100
 	// MaxAuditGone is the most rows of one loan that are looked up by their hashes alone.
 	MaxAuditGone = 100_000
 	// MaxLoans is the most loans of one list.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"trustnode/attestation/audit"
+	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/federation/lending"
 	"trustnode/node/fault"
@@ -67,26 +68,26 @@ func (l *Lender) settle(tx store.Tx, nameOrDID, project string) (self.AgentRow, 
 
 // AddEntry adds one entry to the memory of an agent's project, by the operator's hand.
 func (l *Lender) AddEntry(ctx context.Context, in AddInput) (memory.Entry, error) {
-	d := memory.Draft{Statement: in.Statement, Tags: in.Tags}
-	if in.Kind != "" {
-		kind, err := memory.ParseKind(in.Kind)
-		if err != nil {
-			return memory.Entry{}, refusal(err)
-		}
-		d.Kind = kind
+	d, err := l.draft(in)
+	if err != nil {
+		return memory.Entry{}, refusal(err)
 	}
 	var out memory.Entry
-	err := l.n.DB.Update(ctx, func(tx store.Tx) error {
-		a, at, err := l.settle(tx, in.Agent, in.Project)
+	err = l.n.DB.Update(ctx, func(tx store.Tx) error {
+		_, at, err := l.settle(tx, in.Agent, in.Project)
 		if err != nil {
 			return err
 		}
-		w, err := memory.NewWriter(at, a.Agent, memory.ByOperator)
+		w, err := memory.NewWriter(at, did.DID{}, memory.ByOperator)
 		if err != nil {
 			return err
 		}
-		out, err = l.n.Entries.Put(tx, w, d)
-		return err
+		n := d // the function may run twice
+		if n.Subjects, err = l.pseudonyms(tx, in.Subjects); err != nil {
+			return err
+		}
+		out, err = l.n.Entries.Put(tx, w, n)
+		return named(err)
 	})
 	if err != nil {
 		return memory.Entry{}, refusal(err)
@@ -166,20 +167,34 @@ func (l *Lender) Tag(ctx context.Context, in TagInput) (Tagged, error) {
 }
 
 func (l *Lender) tag(ctx context.Context, at memory.Place, in TagInput) (n int, err error) {
-	c := memory.Change{Add: in.Add, Remove: in.Remove, Release: in.Release}
-	if in.All {
-		return l.n.Entries.TagAll(ctx, at, c, nil)
-	}
-	ids := make([]string, len(in.IDs))
-	for i, id := range in.IDs {
-		ids[i], _, _ = strings.Cut(id, "@") // as printed, id@revision
-	}
-	err = l.n.DB.Update(ctx, func(tx store.Tx) error {
-		changed, err := l.n.Entries.Tag(tx, at, ids, c)
+	c := memory.Change{Add: in.Add, Remove: in.Remove, Release: in.Release, Quarantine: in.Quarantine}
+	err = l.n.DB.Update(ctx, func(tx store.Tx) (err error) {
+		if c.RemoveSubjects, err = l.knownSubjects(tx, in.RemoveSubjects); err != nil {
+			return err
+		}
+		if c.AddSubjects, err = l.pseudonyms(tx, in.AddSubjects); err != nil || in.All {
+			return err
+		}
+		changed, err := l.n.Entries.Tag(tx, at, plainIDs(in.IDs), c)
 		n = len(changed)
 		return err
 	})
-	return n, err
+	if err == nil && in.All {
+		n, err = l.n.Entries.TagAll(ctx, at, c, nil)
+	}
+	if err != nil {
+		return n, err
+	}
+	return n, l.n.Entries.Settle(ctx, at)
+}
+
+// plainIDs takes ids as they are printed, ID@REVISION, too.
+func plainIDs(in []string) []string {
+	out := make([]string, len(in))
+	for i, id := range in {
+		out[i], _, _ = strings.Cut(id, "@")
+	}
+	return out
 }
 
 // Entries lists a project's entries, newest first.
@@ -188,13 +203,20 @@ func (l *Lender) Entries(ctx context.Context, in ListInput) (EntryList, error) {
 	if err != nil {
 		return EntryList{}, refusal(err)
 	}
+	if in.Review {
+		return l.review(ctx, at, in.Limit)
+	}
+	states, err := listed(in)
+	if err != nil {
+		return EntryList{}, refusal(err)
+	}
 	var out EntryList
-	for _, s := range []memory.State{memory.Active, memory.Quarantined} {
+	for _, s := range states {
 		n, err := l.n.Entries.Size(ctx, at, s)
 		if err != nil {
 			return EntryList{}, refusal(err)
 		}
-		es, err := l.n.Entries.List(ctx, at, memory.Filter{State: s, Limit: in.Limit})
+		es, err := l.n.Entries.List(ctx, at, memory.Filter{State: s, Tag: in.Tag, Limit: in.Limit})
 		if err != nil {
 			return EntryList{}, refusal(err)
 		}

@@ -170,13 +170,13 @@ func (r *reading) evaluate(ctx context.Context, m moment) (lending.Found, *lendi
 		f, err := r.recall(ctx, scope, *rec, m)
 		return f, nil, err
 	}
-	if rq.Query != "" {
-		return lending.Found{At: m.at}, invalidRequest("query", "this node does not rank, leave the query out"), nil
-	}
-	q := memory.Query{Limit: rq.Entries(), Cursor: rq.Cursor, Bind: r.k.perm.ID().String()}
+	q := memory.Query{Limit: rq.Entries(), Cursor: rq.Cursor, Bind: r.k.perm.ID().String(), Text: rq.Query}
 	f, err := r.l.n.Entries.Find(ctx, r.k.place, scope, q, m.at)
 	if errors.Is(err, memory.ErrCursor) {
 		return lending.Found{At: m.at}, invalidRequest("cursor", "use the cursor of the answer before, with the same filter"), nil
+	}
+	if errors.Is(err, memory.ErrTooMany) {
+		return lending.Found{At: m.at}, tooMany(), nil
 	}
 	if err != nil {
 		return lending.Found{}, nil, err
@@ -188,6 +188,10 @@ func (r *reading) evaluate(ctx context.Context, m moment) (lending.Found, *lendi
 
 func invalidRequest(reason, hint string) *lending.Denial {
 	return &lending.Denial{Code: lending.CodeInvalid, Reason: reason, Hint: hint, Detail: "the " + reason + " of the request cannot be used"}
+}
+
+func tooMany() *lending.Denial {
+	return &lending.Denial{Code: lending.CodeTooLarge, Reason: "query", Hint: "narrow it with a filter, or leave the query out", Detail: "the scope has more entries than one query ranks"}
 }
 
 // recall renders an earlier answer again, or finds that it cannot be.

@@ -35,7 +35,6 @@ var refusals = []struct {
 	{"another op", nil, func(rq *lending.ReadRequest) { rq.Op = lending.OpDiscover }, fault.Invalid, "op", false, "invalid op"},
 	{"no purpose", nil, func(rq *lending.ReadRequest) { rq.Purpose = "" }, fault.Refused, "purpose_missing", false, "refused purpose_missing"},
 	{"a filter outside the scope", nil, func(rq *lending.ReadRequest) { rq.Filter = lending.MustParse("tag:confidential") }, fault.Refused, "outside_scope", false, "refused outside_scope"},
-	{"a ranked query", nil, func(rq *lending.ReadRequest) { rq.Query = "churn" }, fault.Invalid, "query", false, "invalid query"},
 	{"a cursor of nowhere", nil, func(rq *lending.ReadRequest) { rq.Cursor = "AAAA" }, fault.Invalid, "cursor", false, "invalid cursor"},
 	{"the end reached to the second", func(t testing.TB, k *kit, l Loan) {
 		k.w.Clock.Add(l.Permission.ExpiresAt.Time().Sub(k.acme.Must(t)))

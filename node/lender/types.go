@@ -27,6 +27,19 @@ type AddInput struct {
 	Statement string
 	Kind      string // empty: observation
 	Tags      []string
+
+	ContentType string   // empty: text/plain
+	Data        []byte   // of a type that does not live in the statement
+	Subjects    []string // natural names or pseudonyms; a new name gets a pseudonym
+	Source      string   // type of the source; empty: operator
+	SourceID    string   // in the source's own terms
+	ObservedAt  string   // a time, as the source claims it
+	DerivedBy   string   // the job that derived it
+	DerivedFrom []string // ids of entries of the same place
+	ReviewAfter string   // a duration from now, or a time
+	ExpiresAt   string   // likewise
+	Supersedes  string   // id of the entry that this one corrects
+	Approval    string   // id of an approval: a pointer, no power
 }
 
 // ImportInput asks to bring in a file.
@@ -45,6 +58,10 @@ type TagInput struct {
 	All         bool     // every active and quarantined entry instead
 	Add, Remove []string
 	Release     bool // out of quarantine
+	Quarantine  bool // into it
+	// Natural names or pseudonyms. A new name is given a pseudonym; one to remove has to
+	// be known.
+	AddSubjects, RemoveSubjects []string
 }
 
 // Tagged says what a change of tags did.
@@ -56,7 +73,10 @@ type Tagged struct {
 // ListInput asks for entries of a project.
 type ListInput struct {
 	Project string
-	Limit   int // 0 or more than memory.MaxList: memory.MaxList
+	Limit   int    // 0 or more than memory.MaxList: memory.MaxList
+	State   string // empty: active and quarantined
+	Tag     string // of active entries
+	Review  bool   // only what was to be looked at again by now, the longest overdue first
 }
 
 // EntryList is a page of entries, newest first, active and quarantined.

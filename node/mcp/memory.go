@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"trustnode/did/strictjson"
+	"trustnode/federation/lending"
 	"trustnode/node/lender"
 	"trustnode/node/memory"
 )
@@ -16,9 +17,10 @@ const scopeText = "what to find, e.g. tag:client:acme -tag:draft age<90d; terms 
 
 var memorySearch = tool{
 	name: "memory_search", title: "Search own memory", reads: true,
-	about: "Find entries in the memory of your own project, newest first. Entries of class personal or regulated that another wrote are only counted.",
+	about: "Find entries in the memory of your own project. Entries of class personal or regulated that another wrote are only counted.",
 	in: []field{
-		{name: "scope", shape: text, most: 2048, about: scopeText + "; without it every entry matches"},
+		{name: "scope", shape: text, most: 2048, about: scopeText + "; without it the newest entries"},
+		{name: "query", shape: text, most: lending.MaxQuery, about: "words by which the matches are ordered; without them the newest come first"},
 		{name: "limit", shape: number, most: memory.MaxLimit, about: "how many entries, 1 to 100; 20 if left out"}},
 	call: (*Services).search,
 }
@@ -31,7 +33,7 @@ type found struct {
 }
 
 func (s *Services) search(ctx context.Context, who caller, a args) (*mcp.CallToolResult, error) {
-	r, err := s.Lender.Search(ctx, who.agent.Agent, lender.SearchInput{Scope: a.text("scope"), Limit: int(a.number("limit"))})
+	r, err := s.Lender.Search(ctx, who.agent.Agent, lender.SearchInput{Scope: a.text("scope"), Query: a.text("query"), Limit: int(a.number("limit"))})
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +70,7 @@ var memoryAdd = tool{
 		{name: "statement", shape: text, need: true, most: memory.MaxStatement, about: "what to keep, in plain sentences"},
 		{name: "kind", shape: text, most: 32, about: "observation (default), belief, preference, result, decision_note, goal, task or instruction"},
 		{name: "tags", shape: texts, most: memory.MaxTags, about: "up to 31 words such as client:acme; class: and origin: are the operator's"},
+		{name: "subjects", shape: texts, most: memory.MaxSubjects, about: "names of persons it is about; they are kept apart from it, as pseudonyms"},
 		{name: "source_id", shape: text, most: maxItem, about: "id of the entry of this project, or of the receipt of your read, that it comes from"},
 		{name: "derived_from", shape: texts, most: memory.MaxParents, about: "ids of the entries of this project that it sums up"},
 		{name: "review_after", shape: text, most: 32, about: "from this time on it is to be checked before it is relied on, e.g. 2026-12-01T10:00:00Z"},
@@ -87,7 +90,7 @@ type added struct {
 
 func (s *Services) add(ctx context.Context, who caller, a args) (*mcp.CallToolResult, error) {
 	in := lender.RememberInput{Statement: a.text("statement"), Kind: a.text("kind"), Tags: a.texts("tags"), SourceID: a.text("source_id"),
-		DerivedFrom: a.texts("derived_from"), Authorization: a.text("authorization_reference")}
+		DerivedFrom: a.texts("derived_from"), Subjects: a.texts("subjects"), Authorization: a.text("authorization_reference")}
 	var err error
 	if in.ReviewAfter, err = a.time("review_after"); err != nil {
 		return nil, err
@@ -100,7 +103,7 @@ func (s *Services) add(ctx context.Context, who caller, a args) (*mcp.CallToolRe
 		return nil, err
 	}
 	if lent != nil {
-		in.Lent = &lender.Lent{Receipt: lent.Receipt, Ends: lent.Ends.Time()}
+		in.Lent = &lender.Lent{Receipt: lent.Receipt, Perm: lent.Perm, Ends: lent.Ends.Time()}
 	}
 	e, err := s.Lender.Remember(ctx, who.agent.Agent, in)
 	if err != nil {

@@ -18,6 +18,7 @@ var loanRead = tool{
 	in: []field{permissionField,
 		{name: "purpose", shape: text, need: true, most: lending.MaxPurpose, about: "what you read it for, one line; the lender sees and keeps it"},
 		{name: "filter", shape: text, most: 2048, about: "a narrower scope within that of the permission, e.g. tag:terminal:north age<7d"},
+		{name: "query", shape: text, most: lending.MaxQuery, about: "words by which the matches are ordered; such an answer has no cursor"},
 		{name: "limit", shape: number, most: lending.MaxLimit, about: "how many entries, 1 to 100; 20 if left out"},
 		{name: "cursor", shape: text, most: 512, about: "cursor of the answer before; each page is a read of its own"}},
 	call: (*Services).read,
@@ -40,7 +41,7 @@ type lentEntries struct {
 // the agent writes next may be what it read.
 func (s *Services) read(ctx context.Context, who caller, a args) (*mcp.CallToolResult, error) {
 	r, err := s.Client.Read(ctx, client.ReadInput{As: who.agent.Agent.String(), Perm: a.text("permission"), Purpose: a.text("purpose"),
-		Filter: a.text("filter"), Limit: int(a.number("limit")), Cursor: a.text("cursor")})
+		Filter: a.text("filter"), Query: a.text("query"), Limit: int(a.number("limit")), Cursor: a.text("cursor")})
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,8 @@ const (
 
 // Lent is what a token handed out of loans lately.
 type Lent struct {
-	Receipt envelope.ID   // of a read under the permission read under last
+	Receipt envelope.ID   // of a read under Perm
+	Perm    envelope.ID   // the permission read under last
 	Ends    envelope.Time // the earliest end of the permissions read under
 }
 
@@ -67,7 +68,7 @@ func (m *Member) LentBy(ctx context.Context, text string, session bool) (*Lent, 
 	if err != nil || t.Lent == nil || !session && !at.Before(t.Lent.Until.Time()) {
 		return nil, err
 	}
-	return &Lent{Receipt: t.Lent.Receipt, Ends: t.Lent.Ends}, nil
+	return &Lent{Receipt: t.Lent.Receipt, Perm: t.Lent.Perm, Ends: t.Lent.Ends}, nil
 }
 
 func (m *Member) tokenOf(ctx context.Context, text string) (tokenRow, error) {

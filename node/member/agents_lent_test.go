@@ -35,20 +35,20 @@ func TestATokenThatReadALoanIsMarked(t *testing.T) {
 	}
 	want("before any read", text, true, nil)
 	mark(text, p1, r1, soon)
-	want("after a read", text, false, &Lent{r1, soon})
+	want("after a read", text, false, &Lent{r1, p1, soon})
 	want("another token", other, true, nil)
 	mark(text, p2, r2, late)
-	want("a second loan ends later", text, false, &Lent{r2, soon})
+	want("a second loan ends later", text, false, &Lent{r2, p2, soon})
 	clock.turn(30 * time.Minute)
 	mark(text, p2, r1, late) // within the hour the mark stands as it is
-	want("within the hour", text, false, &Lent{r2, soon})
+	want("within the hour", text, false, &Lent{r2, p2, soon})
 	clock.turn(24*time.Hour - time.Minute)
-	want("24 h after the last read but a minute", text, false, &Lent{r2, soon})
+	want("24 h after the last read but a minute", text, false, &Lent{r2, p2, soon})
 	clock.turn(time.Hour)
 	want("a day and more later", text, false, nil)
-	want("the same in the session that read", text, true, &Lent{r2, soon})
+	want("the same in the session that read", text, true, &Lent{r2, p2, soon})
 	mark(text, p2, r2, late)
-	want("read again", text, false, &Lent{r2, late})
+	want("read again", text, false, &Lent{r2, p2, late})
 	if err := acme.RevokeToken(ctx, tok.Prefix); err != nil {
 		t.Fatal(err)
 	}

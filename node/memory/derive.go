@@ -2,6 +2,7 @@ package memory
 
 import (
 	"encoding/binary"
+	"errors"
 	"slices"
 	"strings"
 
@@ -9,9 +10,9 @@ import (
 )
 
 // inherit adds to a derived entry what its parents impose: their lowest trust
-// and at most derived, the highest class, all subjects and origins. Parents
-// are looked up in the entry's own place alone.
-func inherit(tx store.Tx, e *Entry) error {
+// and at most derived, the highest class, sticky tags, all subjects and
+// origins. Parents are looked up in the entry's own place alone.
+func (x *Entries) inherit(tx store.Tx, e *Entry) error {
 	if len(e.DerivedFrom) > 0 && e.Trust < TrustDerived {
 		e.Origins = nil // a summary by an agent has the origins of what it sums up
 	}
@@ -22,14 +23,56 @@ func inherit(tx store.Tx, e *Entry) error {
 		}
 		e.Depth = max(e.Depth, p.Depth+1)
 		e.Trust = max(e.Trust, p.Trust, TrustDerived)
-		e.Subjects = unique(append(e.Subjects, p.Subjects...))
-		e.Tags = withClass(e.Tags, higher(e.Class(), p.Class()))
 		e.Origins = unique(append(e.Origins, p.Origins...))
-		if slices.Contains(p.Tags, lentTag) {
-			e.Tags = unique(append(e.Tags, lentTag))
+		x.imposed(p).on(e)
+		if p.State == Quarantined {
+			e.State = Quarantined // what was derived from quarantine is no cleaner
 		}
-		if p.State != Active {
-			e.State = p.State // what was derived from quarantine is no cleaner
+	}
+	return nil
+}
+
+// imposed is what an entry imposes on all that is derived from it, and on what
+// corrects it.
+type imposed struct {
+	class          string
+	tags, subjects []string
+}
+
+func (x *Entries) imposed(p Entry) imposed {
+	sticky := slices.DeleteFunc(slices.Clone(p.Tags), func(t string) bool { return t != lentTag && !slices.Contains(x.sticky, t) })
+	return imposed{p.Class(), sticky, p.Subjects}
+}
+
+// on gives e what is imposed on it and reports whether that changed it.
+func (i imposed) on(e *Entry) bool {
+	tags := withClass(append(slices.Clone(e.Tags), i.tags...), higher(e.Class(), i.class))
+	subjects := unique(append(slices.Clone(e.Subjects), i.subjects...))
+	same := slices.Equal(tags, e.Tags) && slices.Equal(subjects, e.Subjects)
+	e.Tags, e.Subjects = tags, subjects
+	return !same
+}
+
+// within reports whether i asks no more than j does.
+func (i imposed) within(j imposed) bool {
+	in := func(a, b []string) bool {
+		return !slices.ContainsFunc(a, func(s string) bool { return !slices.Contains(b, s) })
+	}
+	return higher(j.class, i.class) == j.class && in(i.tags, j.tags) && in(i.subjects, j.subjects)
+}
+
+// keeps refuses a change that would take from e what its parents impose.
+func (x *Entries) keeps(tx store.Tx, e Entry) error {
+	for _, id := range e.DerivedFrom {
+		p, err := load(tx, e.Place, id)
+		if errors.Is(err, ErrNotFound) {
+			continue // forgotten, and imposes nothing more
+		}
+		if err != nil {
+			return err
+		}
+		if was := e; x.imposed(p).on(&was) {
+			return invalid("tags", "class, sticky tags and subjects of %s stay with what is derived from it", id)
 		}
 	}
 	return nil
@@ -49,7 +92,14 @@ func withClass(tags []string, class string) []string {
 	return unique(append(out, classPrefix+class))
 }
 
-// linkParents numbers e among the children of its parents, for raise.
+func (p Place) childrenKey(id string) []byte { return p.key("der", id+"#") }
+
+func (p Place) childKey(id string, n uint64) []byte {
+	return binary.BigEndian.AppendUint64(p.childrenKey(id), n)
+}
+
+// linkParents numbers e among the children of its parents, for what is imposed
+// later.
 func linkParents(tx store.Tx, e Entry) error {
 	for _, id := range e.DerivedFrom {
 		head := e.Place.childrenKey(id)
@@ -57,35 +107,36 @@ func linkParents(tx store.Tx, e Entry) error {
 		if err != nil {
 			return err
 		}
-		if err := tx.Set(binary.BigEndian.AppendUint64(head[:len(head):len(head)], n), []byte(e.ID)); err != nil {
-			return err
-		}
-		if err := setNumber(tx, head, n+1); err != nil {
+		if err := errors.Join(tx.Set(e.Place.childKey(id, n), []byte(e.ID)), setNumber(tx, head, n+1)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p Place) childrenKey(id string) []byte { return p.key("der", id+"#") }
-
-// children returns the ids of what was derived from an entry.
-func children(tx store.Tx, in Place, id string) ([]string, error) {
-	head := in.childrenKey(id)
-	n, err := getNumber(tx, head)
+// children calls yield with what was derived from an entry, from number from
+// on, until it returns false; what was forgotten since is left out. It returns
+// the number to go on with, and whether that is the end.
+func children(tx store.Tx, in Place, id string, from uint64, yield func(Entry) (bool, error)) (next uint64, end bool, err error) {
+	n, err := getNumber(tx, in.childrenKey(id))
 	if err != nil {
-		return nil, err
+		return 0, false, err
 	}
-	if n > maxRaised {
-		return nil, ErrTooMany
-	}
-	ids := make([]string, 0, n)
-	for i := range n {
-		b, err := tx.Get(binary.BigEndian.AppendUint64(head[:len(head):len(head)], i))
+	for i := from; i < n; i++ {
+		b, err := tx.Get(in.childKey(id, i))
 		if err != nil {
-			return nil, err
+			return 0, false, err
 		}
-		ids = append(ids, string(b))
+		c, err := load(tx, in, string(b))
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return 0, false, err
+		}
+		if more, err := yield(c); err != nil || !more {
+			return i, false, err
+		}
 	}
-	return ids, nil
+	return n, true, nil
 }

@@ -36,8 +36,11 @@ type Entry struct {
 	ReviewAfter, ExpiresAt time.Time // as the writer asked
 
 	State         State
+	Supersedes    string  // id of the entry that this one corrects, or empty
+	SupersededBy  string  // id of the correction, where State is Superseded
 	Authorization string  // id of an approval: a pointer, no secret and no power
-	Writer        did.DID // who wrote it; zero for the operator
+	Writer        did.DID // the agent who wrote it; zero for the operator
+	Loan          string  // id of the permission it was learnt under, where Source.Type is SourceLoan and it is known
 }
 
 // Source is the direct event that an entry was taken from.
@@ -70,17 +73,23 @@ type Draft struct {
 	Source      Source // a zero Type is what the surface implies
 	DerivedBy   string
 	DerivedFrom []string
-	Subjects    []string
+	Subjects    []string // pseudonyms
 	// Tags without order. The reserved ones (class:, origin:) are taken from
 	// the operator alone.
 	Tags                   []string
 	ReviewAfter, ExpiresAt time.Time
 	Authorization          string
+	// Supersedes is the entry that this one corrects: it leaves every scope in
+	// the same transaction.
+	Supersedes string
+	Loan       string // as Entry.Loan
 }
 
 // newID returns 16 random bytes as an id: it tells neither number nor time.
-func newID() string {
+func newID() string { return pseudonym("e") }
+
+func pseudonym(prefix string) string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
-	return "e" + did.Base58(b[:])
+	return prefix + did.Base58(b[:])
 }

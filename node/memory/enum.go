@@ -61,11 +61,15 @@ type State uint8
 const (
 	Active State = iota + 1
 	Quarantined
+	Superseded // a later entry corrects it
 )
 
-var states = []string{"", "active", "quarantined"}
+var states = []string{"", "active", "quarantined", "superseded"}
 
 func (s State) String() string { return name(states, s) }
+
+// ParseState reads the name of a state.
+func ParseState(text string) (State, error) { return parseName[State]("state", states, text) }
 
 // SourceType says what an entry was taken from.
 type SourceType uint8
@@ -83,6 +87,11 @@ const (
 var sources = []string{"", "conversation_event", "document", "tool_result", "operator", "import", "loan"}
 
 func (s SourceType) String() string { return name(sources, s) }
+
+// ParseSourceType reads the name of a type of source.
+func ParseSourceType(text string) (SourceType, error) {
+	return parseName[SourceType]("source", sources, text)
+}
 
 // Surface is the way by which a draft came in; it decides over trust.
 type Surface uint8

@@ -6,15 +6,19 @@ import "fmt"
 var (
 	// ErrNotFound says that the place has no such entry, wherever else one is.
 	ErrNotFound error = &coded{"not_found", "no such entry"}
+	// ErrNoSubject says that no subject of that name is known.
+	ErrNoSubject error = &coded{"not_found", "no such subject"}
+	// ErrSuperseded says that an entry has been corrected already.
+	ErrSuperseded error = &coded{"conflict", "entry is superseded"}
 	// ErrGone says that the bytes of a revision are no longer there.
 	ErrGone error = &coded{"not_found", "revision is gone"}
 	// ErrLeft says that an entry of an earlier answer has left its scope.
 	ErrLeft error = &coded{"stale", "an entry has left the scope"}
 	// ErrCursor says that a cursor belongs to another question.
 	ErrCursor error = &coded{"invalid", "cursor is malformed or belongs to another question"}
-	// ErrTooMany says that a change would reach more entries than one
-	// transaction may change.
-	ErrTooMany error = &coded{"too_large", "change reaches too many derived entries"}
+	// ErrTooMany says that a query would rank more candidates than one answer
+	// may.
+	ErrTooMany error = &coded{"too_large", "the scope has too many candidates to rank"}
 )
 
 type coded struct{ code, text string }

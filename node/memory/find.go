@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"trustnode/did"
 	"trustnode/federation/lending"
 	"trustnode/node/store"
 )
@@ -23,9 +24,13 @@ type Query struct {
 	// Count asks for the number of all matches too, which costs a walk over
 	// every candidate.
 	Count bool
-	// Own asks on behalf of an agent of the place itself. Any other reader is not
-	// the owner's: what came of a loan is not lent on to it (04 section 1).
-	Own bool
+	// Text orders the matches by how well they answer it, 1 to MaxQuery bytes;
+	// empty: newest first.
+	Text string
+	// Asker is the own agent that asks for itself: what is personal or regulated
+	// and not its own is counted in Found.Withheld, and not shown. Zero: a loan,
+	// whose scope was judged when it was issued.
+	Asker did.DID
 }
 
 // Found is what an evaluation saw on one snapshot.
@@ -33,26 +38,60 @@ type Found struct {
 	lending.Found
 	Views [][]byte // RFC 8785 bytes of each of Refs
 	Total int      // all matches, where Query.Count asked for it
+	// Withheld is how many matches were not shown to Query.Asker.
+	Withheld int
 }
 
 // Find evaluates a scope on current state: the active, unexpired entries of
 // the place that match at time at, newest first, then by id. The answer ends
 // at the limit or at lending.MaxEntriesBytes of views with their separators;
-// Cursor is empty where nothing follows. Vis was read from the same snapshot.
-// Errors: *Invalid, ErrCursor.
+// Cursor is empty where nothing follows. With Query.Text the order is that of
+// the ranker, and there is no cursor. Vis was read from the same snapshot.
+// Errors: *Invalid, ErrCursor, ErrTooMany.
 func (e *Entries) Find(ctx context.Context, in Place, s lending.Scope, q Query, at time.Time) (Found, error) {
 	v, err := newEvaluation(in, s, q, at)
 	if err != nil {
 		return Found{}, err
 	}
+	if q.Text != "" {
+		return e.ranked(ctx, v)
+	}
+	question := question{in, s.String(), v.q.Limit, string(v.after), q.Bind}
+	known, turn := e.hot.get(question)
+	if q.Count {
+		known = nil
+	}
+	var w *warm
 	err = e.db.View(ctx, func(r store.Reader) error {
-		v.out = Found{}
-		return v.run(ctx, r)
+		v.out, w = Found{}, nil
+		if v.out.Vis, err = visible(r, v.in); err != nil {
+			return err
+		}
+		n, err := getNumber(r, in.changesKey())
+		if err != nil {
+			return err
+		}
+		if known != nil && known.vis == v.out.Vis && known.changes == n && known.fits(s, at) {
+			v.out = known.out.copy()
+			return nil
+		}
+		w = &warm{q: question, vis: v.out.Vis, changes: n, at: at}
+		return v.run(ctx, r, w)
 	})
 	if err != nil {
 		return Found{}, err
 	}
+	if w != nil && !q.Count {
+		w.out = v.out.copy()
+		e.hot.put(w, turn)
+	}
 	return v.out, nil
+}
+
+// copy returns f with lists of its own; the views are shared and never change.
+func (f Found) copy() Found {
+	f.Refs, f.Views, f.Subjects = slices.Clone(f.Refs), slices.Clone(f.Views), slices.Clone(f.Subjects)
+	return f
 }
 
 // evaluation is one Find.
@@ -80,6 +119,9 @@ func newEvaluation(in Place, s lending.Scope, q Query, at time.Time) (*evaluatio
 	if q.Limit < 1 || q.Limit > MaxLimit {
 		return nil, invalid("limit", "%d, 1 to %d are allowed", q.Limit, MaxLimit)
 	}
+	if len(q.Text) > lending.MaxQuery || q.Text != "" && q.Cursor != "" {
+		return nil, invalid("query", "%d bytes, at most %d, and no cursor", len(q.Text), lending.MaxQuery)
+	}
 	v := &evaluation{in: in, s: s, q: q, at: at}
 	if q.Cursor != "" {
 		after, err := v.openCursor(q.Cursor)
@@ -91,14 +133,11 @@ func newEvaluation(in Place, s lending.Scope, q Query, at time.Time) (*evaluatio
 	return v, nil
 }
 
-func (v *evaluation) run(ctx context.Context, r store.Reader) (err error) {
-	if v.out.Vis, err = getNumber(r, v.in.visKey()); err != nil {
-		return err
-	}
+func (v *evaluation) run(ctx context.Context, r store.Reader, w *warm) error {
 	last, full := "", false
-	err = candidates(ctx, r, v.in, v.s, v.at, v.after, func(c *card) (bool, error) {
-		if v.hides(c) {
-			return true, nil
+	err := candidates(ctx, r, v.in, v.s, v.at, v.after, !v.q.Asker.IsZero(), func(c *card) (bool, error) {
+		if ok, err := v.mayShow(r, c); err != nil || !ok {
+			return true, err
 		}
 		v.out.Total++
 		if full {
@@ -108,6 +147,7 @@ func (v *evaluation) run(ctx context.Context, r store.Reader) (err error) {
 		if err != nil {
 			return false, err
 		}
+		w.cards = append(w.cards, c.clone())
 		if !took {
 			full = true
 			v.out.Cursor = v.cursor(last)
@@ -122,9 +162,6 @@ func (v *evaluation) run(ctx context.Context, r store.Reader) (err error) {
 	return v.finish(ctx, r)
 }
 
-// hides says whether an entry is one that came of a loan and this reader is not its owner's.
-func (v *evaluation) hides(c *card) bool { return !v.q.Own && slices.Contains(c.tags, lentTag) }
-
 // finish counts what lies before the cursor and lists the subjects.
 func (v *evaluation) finish(ctx context.Context, r store.Reader) error {
 	v.out.Subjects = sortedKeys(v.subject)
@@ -135,12 +172,13 @@ func (v *evaluation) finish(ctx context.Context, r store.Reader) error {
 	if v.after == nil {
 		return nil
 	}
-	v.out.Total = 0
-	return candidates(ctx, r, v.in, v.s, v.at, nil, func(c *card) (bool, error) {
-		if !v.hides(c) {
+	v.out.Total, v.out.Withheld = 0, 0
+	return candidates(ctx, r, v.in, v.s, v.at, nil, !v.q.Asker.IsZero(), func(c *card) (bool, error) {
+		ok, err := v.mayShow(r, c)
+		if ok {
 			v.out.Total++
 		}
-		return true, nil
+		return true, err
 	})
 }
 
@@ -169,8 +207,9 @@ func (v *evaluation) take(r store.Reader, c *card) (bool, error) {
 }
 
 // candidates calls yield for each entry that matches, in order, from a
-// position on, until it returns false.
-func candidates(ctx context.Context, r store.Reader, in Place, s lending.Scope, at time.Time, after []byte, yield func(*card) (bool, error)) error {
+// position on, until it returns false; own says that an agent of the place
+// itself asks.
+func candidates(ctx context.Context, r store.Reader, in Place, s lending.Scope, at time.Time, after []byte, own bool, yield func(*card) (bool, error)) error {
 	lists, err := plan(r, in, s)
 	if err != nil || len(lists) == 0 {
 		return err
@@ -180,26 +219,26 @@ func candidates(ctx context.Context, r store.Reader, in Place, s lending.Scope, 
 		return nil
 	}
 	sp.after = later(sp.after, after)
+	f, err := newFilter(r, in, s, at)
+	if err != nil {
+		return err
+	}
+	f.own = own
 	w := walk(ctx, r, in, lists, sp)
 	for {
 		c, err := w.step()
 		if err != nil || c == nil {
 			return err
 		}
-		if !c.matches(s, at) {
+		if ok, err := f.passes(c.id, c); err != nil {
+			return err
+		} else if !ok {
 			continue
 		}
 		if more, err := yield(c); err != nil || !more {
 			return err
 		}
 	}
-}
-
-func (c *card) matches(s lending.Scope, at time.Time) bool {
-	if c.expires != 0 && c.expires <= at.Unix() {
-		return false
-	}
-	return s.Matches(c.tags, c.created, time.Unix(c.updated, 0), at)
 }
 
 // plan picks the lists to walk: the tag that must be there, or the group of
@@ -312,7 +351,7 @@ func (e *Entries) Recall(ctx context.Context, in Place, s lending.Scope, refs []
 	var out Found
 	err := e.db.View(ctx, func(r store.Reader) (err error) {
 		out = Found{Found: lending.Found{Refs: refs}}
-		if out.Vis, err = getNumber(r, in.visKey()); err != nil {
+		if out.Vis, err = visible(r, in); err != nil {
 			return err
 		}
 		if out.Views, err = render(r, in, refs); err != nil {
@@ -329,13 +368,18 @@ func (e *Entries) Recall(ctx context.Context, in Place, s lending.Scope, refs []
 
 func recallSubjects(r store.Reader, in Place, s lending.Scope, refs []lending.Ref, at time.Time) ([]string, error) {
 	subjects := map[string]bool{}
+	f, err := newFilter(r, in, s, at)
+	if err != nil {
+		return nil, err
+	}
 	for _, ref := range refs {
 		now, err := load(r, in, ref.Entry)
 		if err != nil {
 			return nil, err
 		}
-		expired := !now.ExpiresAt.IsZero() && !at.Before(now.ExpiresAt)
-		if now.State != Active || expired || !s.Matches(now.Tags, now.Created, now.Updated, at) {
+		if ok, err := f.passes(now.ID, now.newCard()); err != nil {
+			return nil, err
+		} else if now.State != Active || !ok {
 			return nil, ErrLeft
 		}
 		for _, p := range now.Subjects {

@@ -22,7 +22,10 @@ type card struct {
 	position, stored string // the posting's key after its list; the card as stored
 }
 
-var errCard = errors.New("stored posting is malformed")
+var (
+	errCard = errors.New("stored posting is malformed")
+	errBag  = errors.New("stored word counts are malformed")
+)
 
 func (e Entry) card() []byte {
 	b := binary.AppendUvarint(nil, e.Rev)
@@ -67,6 +70,13 @@ func (c *card) parse() error {
 	return nil
 }
 
+// clone returns c with lists of its own.
+func (c *card) clone() card {
+	n := *c
+	n.tags, n.subjects = slices.Clone(c.tags), slices.Clone(c.subjects)
+	return n
+}
+
 func texts(into []string, s string) (list []string, rest string, ok bool) {
 	if s == "" {
 		return nil, "", false
@@ -105,6 +115,9 @@ func save(tx store.Tx, old *Entry, e Entry) error {
 	if old != nil {
 		before = old.lists()
 	}
+	if err := errors.Join(saveSide(tx, old, e), changed(tx, e.Place)); err != nil {
+		return err
+	}
 	pos, crd := position(e.Created, e.ID), e.card()
 	for _, list := range now {
 		if err := tx.Set(append(e.Place.postings(list), pos...), crd); err != nil {
@@ -132,7 +145,11 @@ func save(tx store.Tx, old *Entry, e Entry) error {
 
 // count moves the number of postings of a list.
 func count(tx store.Tx, in Place, list string, by int64) error {
-	key := in.countKey(list)
+	return add(tx, in.countKey(list), by)
+}
+
+// add moves a number; one that comes to 0 is not kept.
+func add(tx store.Tx, key []byte, by int64) error {
 	n, err := getNumber(tx, key)
 	if err != nil {
 		return err
@@ -144,7 +161,7 @@ func count(tx store.Tx, in Place, list string, by int64) error {
 }
 
 // load reads an entry of a place; elsewhere is absent.
-func load(g getter, in Place, id string) (Entry, error) {
+func load(g Getter, in Place, id string) (Entry, error) {
 	b, err := g.Get(in.entryKey(id))
 	if errors.Is(err, store.ErrNotFound) {
 		return Entry{}, ErrNotFound

@@ -40,7 +40,7 @@ func ingest(w Writer, d Draft, now time.Time) (Entry, error) {
 		Statement: d.Statement, ContentType: d.ContentType, Data: d.Data,
 		Source: d.Source, DerivedBy: d.DerivedBy, DerivedFrom: unique(d.DerivedFrom), Authorization: d.Authorization,
 		Subjects: unique(d.Subjects), Created: now, Updated: now,
-		ReviewAfter: second(d.ReviewAfter), ExpiresAt: second(d.ExpiresAt), State: Active,
+		ReviewAfter: second(d.ReviewAfter), ExpiresAt: second(d.ExpiresAt), State: Active, Supersedes: d.Supersedes, Loan: d.Loan,
 	}
 	e.Source.ObservedAt = second(d.Source.ObservedAt)
 	if e.Kind == 0 {
@@ -175,6 +175,11 @@ func (e Entry) checkLists() error {
 	for _, s := range e.Subjects {
 		if err := lending.CheckSubject(s); err != nil {
 			return invalid("subjects", "%v", err)
+		}
+	}
+	if e.Loan != "" {
+		if _, err := envelope.ParseID(e.Loan); err != nil || e.Source.Type != SourceLoan {
+			return invalid("loan", "not the id of a permission, or not with source loan")
 		}
 	}
 	if e.Authorization != "" {

@@ -40,13 +40,13 @@ func position(created time.Time, id string) []byte {
 // stateList is the list of all entries in a state; "*" is no byte of a tag.
 func stateList(s State) string { return "*" + s.String() }
 
-// getter is what Tx and Reader share.
-type getter interface {
+// Getter is what a transaction and a snapshot share.
+type Getter interface {
 	Get(key []byte) ([]byte, error)
 }
 
 // getNumber reads a number; an absent one is 0.
-func getNumber(g getter, key []byte) (uint64, error) {
+func getNumber(g Getter, key []byte) (uint64, error) {
 	b, err := g.Get(key)
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, nil
@@ -71,7 +71,18 @@ func (e *Entries) Vis(tx store.Tx, in Place) (uint64, error) {
 	if err := in.check(); err != nil {
 		return 0, err
 	}
-	return getNumber(tx, in.visKey())
+	return visible(tx, in)
+}
+
+// visible is the epoch of the place and that of its tenant, which rises where a
+// subject is revoked. Both only rise, so their sum does not repeat.
+func visible(g Getter, in Place) (uint64, error) {
+	n, err := getNumber(g, in.visKey())
+	if err != nil {
+		return 0, err
+	}
+	t, err := getNumber(g, tenantVisKey(in.tenant))
+	return n + t, err
 }
 
 func raiseVis(tx store.Tx, in Place) error {

@@ -29,7 +29,7 @@ func TestWhatCameOfALoanIsNotLentOn(t *testing.T) {
 	if got.Total != 1 {
 		t.Errorf("%d are counted for another reader", got.Total)
 	}
-	own := find(t, e, north, "tag:berth:7", Query{Own: true, Count: true}, testNow)
+	own := find(t, e, north, "tag:berth:7", Query{Asker: agent.Who(), Count: true}, testNow)
 	if own.Total != 4 || !slices.ContainsFunc(own.Refs, func(r lending.Ref) bool { return r.Entry == lent.ID }) {
 		t.Errorf("an own agent finds %v of %d", own.Refs, own.Total)
 	}

@@ -28,9 +28,6 @@ const (
 	DefaultLimit = 20
 	// MaxList is the most entries of one page of List.
 	MaxList = 1000
-	// maxRaised is the most entries that one change of class may reach: they
-	// change in one transaction.
-	maxRaised = 1000
 )
 
 // Caps of import, 04 section 2.

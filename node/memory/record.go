@@ -18,8 +18,8 @@ func (e Entry) record() []byte { return e.render(true) }
 
 // View returns the RFC 8785 bytes that a borrower gets of this revision: the
 // record without tenant_id, project_id, subjects, derived_by, derived_from,
-// origins, expires_at, state, authorization_reference, source.id and reserved
-// tags (04 section 5).
+// origins, expires_at, state, superseded_by, authorization_reference, source.id
+// and reserved tags (04 section 5).
 func (e Entry) View() []byte { return e.render(false) }
 
 // render writes the members in their RFC 8785 order. own adds what is never
@@ -44,6 +44,7 @@ func (e Entry) render(own bool) []byte {
 	o.text("id", e.ID)
 	o.text("kind", e.Kind.String())
 	if own {
+		o.text("loan", e.Loan)
 		o.list("origins", e.Origins)
 		o.text("project_id", e.Place.project)
 	}
@@ -56,6 +57,10 @@ func (e Entry) render(own bool) []byte {
 	o.text("statement", e.Statement)
 	if own {
 		o.list("subjects", e.Subjects)
+		o.text("superseded_by", e.SupersededBy)
+	}
+	o.text("supersedes", e.Supersedes)
+	if own {
 		o.list("tags", e.Tags)
 		o.text("tenant_id", e.Place.tenant)
 	} else {
@@ -98,6 +103,7 @@ func parseRecord(b []byte) (Entry, error) {
 		Trust: named[Trust](&p, trusts, "trust"), Subjects: p.list("subjects"), Tags: p.list("tags"),
 		Created: p.time("created"), Updated: p.time("updated"), ReviewAfter: p.time("review_after"), ExpiresAt: p.time("expires_at"),
 		State: named[State](&p, states, "state"), Authorization: p.text("authorization_reference"), Writer: p.did("writer"),
+		Supersedes: p.text("supersedes"), SupersededBy: p.text("superseded_by"), Loan: p.text("loan"),
 	}
 	if p.keep(source.err); p.err != nil {
 		return Entry{}, fmt.Errorf("stored entry %s: %v", e.ID, p.err)

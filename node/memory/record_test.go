@@ -51,7 +51,8 @@ func full() Entry {
 	e.Subjects = []string{"s1111111111111111"}
 	e.Authorization = "zQmUM3GjZdgANpN9SztEpSaWHPRpwRkQkJcnzS5sFMRJZ2h"
 	e.Writer = did.MustParse("did:web:harbor.example")
-	e.State, e.Trust, e.Kind = Quarantined, TrustLent, Goal
+	e.State, e.Trust, e.Kind = Superseded, TrustLent, Goal
+	e.Supersedes, e.SupersededBy, e.Loan = "eNNwwULWXND4p4p8n1Ew1Ez", "eNNwwULWXND4p4p8n1Ew1Ex", "zQmdUqbkEpxZ4vG1d6WerUMHNoFokip3gY9YEGtk2RhsEMn"
 	return e
 }
 
@@ -76,7 +77,7 @@ func TestViewHoldsNothingThatIsNotLent(t *testing.T) {
 	e := full()
 	v := e.View()
 	for _, secret := range []string{"harbor", `"north"`, e.Subjects[0], e.DerivedBy, e.DerivedFrom[0], "tos-90211", "origins",
-		"2027-05-28", "quarantined", e.Authorization, "class:", "writer"} {
+		"2027-05-28", `"state"`, e.SupersededBy, e.Loan, e.Authorization, "class:", "writer"} {
 		if bytes.Contains(v, []byte(secret)) {
 			t.Errorf("view shows %q: %s", secret, v)
 		}

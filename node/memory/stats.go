@@ -39,7 +39,7 @@ func (e *Entries) Stats(ctx context.Context, in Place, s lending.Scope, at time.
 			return err
 		}
 		out.Size = int(size)
-		err = candidates(ctx, r, in, s, at, nil, func(c *card) (bool, error) {
+		err = candidates(ctx, r, in, s, at, nil, false, func(c *card) (bool, error) {
 			out.Matches++
 			out.Classes[classOf(c.tags)]++
 			return true, nil

@@ -7,19 +7,23 @@ import (
 	"strings"
 	"time"
 
+	"trustnode/federation/lending"
 	"trustnode/node/store"
 )
 
 // Change is what the operator does to the metadata of entries. Adding a class
 // replaces the one that is there; a class cannot be removed.
 type Change struct {
-	Add, Remove []string
-	Release     bool // out of quarantine
+	Add, Remove                 []string // tags
+	AddSubjects, RemoveSubjects []string // pseudonyms
+	Release                     bool     // out of quarantine
+	Quarantine                  bool     // into it
 }
 
 // check returns the change with sorted lists.
 func (c Change) check() (Change, error) {
 	c.Add, c.Remove = unique(c.Add), unique(c.Remove)
+	c.AddSubjects, c.RemoveSubjects = unique(c.AddSubjects), unique(c.RemoveSubjects)
 	classed := 0
 	for _, t := range c.Add {
 		if err := checkTag(t, true); err != nil {
@@ -43,15 +47,31 @@ func (c Change) check() (Change, error) {
 			return Change{}, invalid("tags", "a class is replaced, not removed")
 		}
 	}
-	if len(c.Add)+len(c.Remove) == 0 && !c.Release {
+	for _, s := range slices.Concat(c.AddSubjects, c.RemoveSubjects) {
+		if err := lending.CheckSubject(s); err != nil {
+			return Change{}, invalid("subjects", "%v", err)
+		}
+	}
+	if c.Release && c.Quarantine {
+		return Change{}, invalid("change", "both into quarantine and out of it")
+	}
+	if !c.marks() && !c.Release && !c.Quarantine {
 		return Change{}, invalid("change", "empty")
 	}
 	return c, nil
 }
 
-// on returns an entry's tags and state after the change.
-func (c Change) on(e Entry) ([]string, State) {
-	tags := slices.DeleteFunc(slices.Clone(e.Tags), func(t string) bool { return slices.Contains(c.Remove, t) })
+// marks reports whether tags or subjects change.
+func (c Change) marks() bool {
+	return len(c.Add)+len(c.Remove)+len(c.AddSubjects)+len(c.RemoveSubjects) > 0
+}
+
+// on makes the change.
+func (c Change) on(e *Entry) {
+	out := func(list []string) func(string) bool {
+		return func(s string) bool { return slices.Contains(list, s) }
+	}
+	tags := slices.DeleteFunc(slices.Clone(e.Tags), out(c.Remove))
 	for _, t := range c.Add {
 		if class, ok := strings.CutPrefix(t, classPrefix); ok {
 			tags = withClass(tags, class)
@@ -59,18 +79,23 @@ func (c Change) on(e Entry) ([]string, State) {
 		}
 		tags = append(tags, t)
 	}
-	state := e.State
-	if c.Release {
-		state = Active
+	e.Tags = unique(tags)
+	e.Subjects = unique(append(slices.DeleteFunc(slices.Clone(e.Subjects), out(c.RemoveSubjects)), c.AddSubjects...))
+	switch {
+	case c.Release && e.State == Quarantined:
+		e.State = Active
+	case c.Quarantine && e.State == Active:
+		e.State = Quarantined
 	}
-	return unique(tags), state
 }
 
 // Tag changes entries of a place inside the caller's transaction and returns
-// those that changed, in their new revision; a raised class raises what was
-// derived from them too. Vis rises if one of them was active. Errors: *Invalid,
-// ErrNotFound, ErrTooMany; store.ErrTooLarge if the transaction gets too big
-// (TagAll splits).
+// those that changed, in their new revision; a raised class, a sticky tag or a
+// subject goes to what was derived from them too. Where that is more than one
+// transaction takes, everything derived in the place is held back from every
+// scope until Settle has done the rest. Vis rises if one of them was active.
+// Errors: *Invalid, ErrNotFound; store.ErrTooLarge if the transaction gets too
+// big (TagAll splits).
 func (e *Entries) Tag(tx store.Tx, in Place, ids []string, c Change) ([]Entry, error) {
 	if err := in.check(); err != nil {
 		return nil, err
@@ -79,26 +104,26 @@ func (e *Entries) Tag(tx store.Tx, in Place, ids []string, c Change) ([]Entry, e
 	if err != nil {
 		return nil, err
 	}
-	t := tagging{tx: tx, in: in, now: second(e.now()), budget: maxRaised}
+	t := tagging{e: e, tx: tx, in: in, now: second(e.now())}
 	for _, id := range ids {
 		if err := t.change(id, c); err != nil {
 			return nil, err
 		}
 	}
-	if !t.wasActive {
-		return t.changed, nil
-	}
-	return t.changed, raiseVis(tx, in)
+	return t.changed, t.finish()
 }
 
-// tagging is one Tag.
+// tagging is one Tag, or a part of what one left to Settle.
 type tagging struct {
+	e         *Entries
 	tx        store.Tx
 	in        Place
 	now       time.Time
-	budget    int
 	wasActive bool
+	bytes     int
+	passed    int // descendants changed or held to be right
 	changed   []Entry
+	todo      []raise
 }
 
 func (t *tagging) change(id string, c Change) error {
@@ -106,48 +131,58 @@ func (t *tagging) change(id string, c Change) error {
 	if err != nil {
 		return err
 	}
-	tags, state := c.on(old)
-	if slices.Equal(tags, old.Tags) && state == old.State {
+	n := old
+	c.on(&n)
+	if slices.Equal(n.Tags, old.Tags) && slices.Equal(n.Subjects, old.Subjects) && n.State == old.State {
 		return nil
 	}
-	e := old
-	e.Tags, e.State, e.Rev, e.Updated = tags, state, old.Rev+1, t.now
-	if err := e.checkLists(); err != nil {
+	if err := n.checkLists(); err != nil {
 		return err
 	}
-	t.wasActive = t.wasActive || old.State == Active
-	t.changed = append(t.changed, e)
-	if err := save(t.tx, &old, e); err != nil {
-		return err
+	if c.marks() {
+		if err := t.e.keeps(t.tx, n); err != nil {
+			return err
+		}
 	}
-	if higher(old.Class(), e.Class()) == old.Class() {
-		return nil
-	}
-	return t.raise(e)
+	return t.save(old, n)
 }
 
-// raise gives what was derived from an entry at least its class.
-func (t *tagging) raise(parent Entry) error {
-	ids, err := children(t.tx, t.in, parent.ID)
+// save writes a new revision, and notes that what was derived from it has to
+// follow.
+func (t *tagging) save(old, n Entry) error {
+	n.Rev, n.Updated = old.Rev+1, t.now
+	t.wasActive = t.wasActive || old.State == Active
+	t.changed = append(t.changed, n)
+	t.bytes += n.weight()
+	if !t.e.imposed(n).within(t.e.imposed(old)) {
+		t.todo = append(t.todo, raise{id: n.ID})
+	}
+	return save(t.tx, &old, n)
+}
+
+// weight is about what save writes of an entry, in bytes.
+func (e Entry) weight() int {
+	text := len(e.Statement) + len(e.Data)*4/3 + 1024
+	return 2*text + (len(e.Tags)+2)*(len(e.card())+128)
+}
+
+// finish lets what is derived follow, and raises Vis if anything could have
+// left a scope.
+func (t *tagging) finish() error {
+	left, err := t.follow(t.todo)
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		if t.budget--; t.budget < 0 {
-			return ErrTooMany
-		}
-		child, err := load(t.tx, t.in, id)
-		if err != nil {
+	if len(left) > 0 {
+		if err := hold(t.tx, t.in, left); err != nil {
 			return err
 		}
-		if higher(child.Class(), parent.Class()) == child.Class() {
-			continue
-		}
-		if err := t.change(id, Change{Add: []string{classPrefix + parent.Class()}}); err != nil {
-			return err
-		}
+		t.wasActive = true
 	}
-	return nil
+	if !t.wasActive {
+		return nil
+	}
+	return raiseVis(t.tx, t.in)
 }
 
 // tagBatch is how many entries TagAll tries to change in one transaction.
@@ -183,22 +218,27 @@ func (e *Entries) targets(ctx context.Context, in Place, c Change) ([]string, er
 		return nil, err
 	}
 	lists := []string{stateList(Quarantined)}
-	if len(c.Add)+len(c.Remove) > 0 {
+	if c.marks() || c.Quarantine {
 		lists = append(lists, stateList(Active))
 	}
 	var ids []string
 	err := e.db.View(ctx, func(r store.Reader) error {
 		ids = nil
-		w := walk(ctx, r, in, lists, span{})
-		for {
-			p, err := w.step()
-			if err != nil || p == nil {
-				return err
-			}
-			ids = append(ids, p.id)
-		}
+		return everything(ctx, r, in, lists, func(c *card) { ids = append(ids, c.id) })
 	})
 	return ids, err
+}
+
+// everything calls yield with each posting of some lists.
+func everything(ctx context.Context, r store.Reader, in Place, lists []string, yield func(*card)) error {
+	w := walk(ctx, r, in, lists, span{})
+	for {
+		c, err := w.step()
+		if err != nil || c == nil {
+			return err
+		}
+		yield(c)
+	}
 }
 
 // tagBatch changes entries in one transaction, or in halves where one would be
