@@ -36,7 +36,7 @@ var layers = [][]string{
 	{"federation/gossip", "federation/inproc", "federation/p2p"},
 	{"node/fault"},
 	{"node/config", "node/store", "node/fetch", "node/guard", "node/vault"},
-	{"node/memory", "node/recorder", "node/library"},
+	{"node/memory", "node/recorder", "node/library", "node/notice"},
 	{"node/casefile"},
 	{"node/verifier"},
 	{"node/self"},

@@ -6,15 +6,7 @@ import (
 
 func loanCommand(s *streams) *cli.Command {
 	return &cli.Command{Name: "loan", Usage: "lend memory and borrow it", Subcommands: []*cli.Command{
-		{Name: "issue", Usage: "issue a permission", Flags: []cli.Flag{
-			&cli.StringFlag{Name: "lender", Usage: "own lending agent, by name or DID"},
-			&cli.StringFlag{Name: "borrower", Usage: "DID of the borrowing agent"},
-			&cli.StringFlag{Name: "scope", Usage: "what is lent, e.g. 'tag:client:acme -tag:confidential age<90d'"},
-			&cli.StringFlag{Name: "purpose", Usage: "what for"},
-			&cli.StringFlag{Name: "expires", Usage: "duration such as 720h, or a time", Value: "720h"},
-			&cli.Uint64Flag{Name: "max-reads", Usage: "most answers it may give", Value: 100},
-			&cli.BoolFlag{Name: "preview", Usage: "say what would be lent and issue nothing"}},
-			Action: func(c *cli.Context) error { return loanIssue(c, s) }},
+		loanIssueCommand(s), loanRequestCommand(s), loanDeclineCommand(s), loanDiscoverCommand(s),
 		{Name: "read", Usage: "read under a permission", ArgsUsage: "PERMISSION", Flags: []cli.Flag{
 			&cli.StringFlag{Name: "as", Usage: "own borrowing agent, by name or DID"},
 			&cli.StringFlag{Name: "purpose", Usage: "what this read is for; it is signed and kept"},
@@ -29,7 +21,6 @@ func loanCommand(s *streams) *cli.Command {
 			&cli.StringFlag{Name: "text", Usage: "words for the borrower"}},
 			Action: func(c *cli.Context) error { return loanRevoke(c, s) }},
 		{Name: "audit", Usage: "everything that happened under a permission", ArgsUsage: "PERMISSION", Action: func(c *cli.Context) error { return loanAudit(c, s) }},
-		{Name: "show", Usage: "a permission and how it stands", ArgsUsage: "PERMISSION", Action: func(c *cli.Context) error { return loanShow(c, s) }},
-		{Name: "list", Usage: "loans of this node, lent and borrowed", Action: func(c *cli.Context) error { return loanList(c, s) }},
+		loanShowCommand(s), loanListCommand(s),
 	}}
 }

@@ -14,7 +14,7 @@ import (
 func loanSign(c *cli.Context, s *streams, in httpapi.LoanRead) error {
 	return with(c, func(ctx context.Context, k *caller) error {
 		var out httpapi.LoanSigned
-		if err := k.call(ctx, "POST", "/api/v1/loans/requests", in, &out); err != nil {
+		if err := k.call(ctx, "POST", "/api/v1/loans/sign", in, &out); err != nil {
 			return err
 		}
 		return s.result(out, func(w writer) {

@@ -45,7 +45,7 @@ func foreignClients(t *testing.T, l *lending) {
 			t.Fatalf("%v: %s", err, line)
 		}
 		ways = append(ways, r.Name+" "+r.Over)
-		if r.IsError || len(r.Tools) != 6 || len(r.Entries) != 2 || !slices.Contains(r.Entries, "Berth 7 is closed for dredging.") || r.Receipt == "" || r.Denied != "invalid" {
+		if r.IsError || len(r.Tools) != 8 || len(r.Entries) != 2 || !slices.Contains(r.Entries, "Berth 7 is closed for dredging.") || r.Receipt == "" || r.Denied != "invalid" {
 			t.Errorf("%s", line)
 		}
 		if !strings.Contains(r.Text, "\n> Berth 7 is closed for dredging.\n") {

@@ -26,6 +26,7 @@ type lending struct {
 	*folk
 	base  string            // of the borrower's node
 	perm  string            // to quant
+	lends string            // DID of the lending agent
 	token map[string]string // for MCP, by agent of the borrower
 }
 
@@ -37,7 +38,9 @@ func newLending(t *testing.T) *lending {
 	f.join()
 	f.up()
 	l := &lending{folk: f, token: map[string]string{}}
-	f.must("agent", "add", "--data", "acme", "research", "--can", "lend")
+	var research struct{ DID string }
+	f.must("agent", "add", "--data", "acme", "research", "--can", "lend", "--json").into(t, &research)
+	l.lends = research.DID
 	var quant string
 	for _, name := range []string{"quant", "other"} {
 		var a struct{ DID string }
@@ -128,6 +131,7 @@ func TestMCP(t *testing.T) {
 	t.Run("stdio", func(t *testing.T) { agentStory(t, l, l.overStdio("quant", l.token["quant"])) })
 	t.Run("foreign clients", func(t *testing.T) { foreignClients(t, l) })
 	t.Run("whose place", func(t *testing.T) { otherAgent(t, l) })
+	t.Run("asking", func(t *testing.T) { asking(t, l) })
 	t.Run("tokens", func(t *testing.T) { tokens(t, l) })
 	t.Run("messages", func(t *testing.T) { messages(t, l) })
 	t.Run("two agents at once", func(t *testing.T) { twoAtOnce(t, l) })
@@ -144,7 +148,7 @@ func agentStory(t *testing.T, l *lending, s *mcp.ClientSession) {
 	var names []string
 	for _, tool := range list.Tools {
 		names = append(names, tool.Name)
-		if tool.Annotations == nil || tool.Annotations.ReadOnlyHint != (tool.Name != "memory_add") {
+		if tool.Annotations == nil || tool.Annotations.ReadOnlyHint != (tool.Name != "memory_add" && tool.Name != "loan_request") {
 			t.Errorf("%s: annotations %+v", tool.Name, tool.Annotations)
 		}
 		in, _ := json.Marshal(tool.InputSchema)
@@ -153,7 +157,7 @@ func agentStory(t *testing.T, l *lending, s *mcp.ClientSession) {
 		}
 	}
 	slices.Sort(names)
-	if want := []string{"loan_list", "loan_read", "loan_receipts", "loan_status", "memory_add", "memory_search"}; !slices.Equal(names, want) {
+	if want := []string{"loan_discover", "loan_list", "loan_read", "loan_receipts", "loan_request", "loan_status", "memory_add", "memory_search"}; !slices.Equal(names, want) {
 		t.Errorf("tools %v, want %v", names, want)
 	}
 	for _, none := range []func() error{
@@ -492,7 +496,7 @@ func theEnd(t *testing.T, l *lending) {
 // twoAtOnce: calls of two agents in one process never see one another's loans.
 func twoAtOnce(t *testing.T, l *lending) {
 	var wg sync.WaitGroup
-	for agent, want := range map[string]int{"quant": 1, "other": 0} {
+	for agent, want := range map[string]string{"quant": l.perm, "other": ""} {
 		s := l.overHTTP(l.token[agent])
 		for range 4 {
 			wg.Go(func() {
@@ -502,8 +506,9 @@ func twoAtOnce(t *testing.T, l *lending) {
 						t.Error(err)
 						return
 					}
-					if m, _ := r.StructuredContent.(map[string]any); len(m["loans"].([]any)) != want {
-						t.Errorf("%s sees %v", agent, m)
+					b, _ := json.Marshal(r.StructuredContent)
+					if bytes.Contains(b, []byte(l.perm)) != (want != "") {
+						t.Errorf("%s sees %s", agent, b)
 						return
 					}
 				}
@@ -522,5 +527,66 @@ func printedRequest(t *testing.T, l *lending) {
 	at.base = "http://" + st.HTTP
 	if code, got := at.post(t, "/api/v1/reads", nil, body); code != http.StatusOK || !strings.Contains(got, "Berth 7") || !strings.Contains(got, `"receipt":"`) {
 		t.Errorf("got %d: %.400s", code, got)
+	}
+}
+
+// asking: an agent asks, a person at the lender decides, and the agent sees what came of it.
+func asking(t *testing.T, l *lending) {
+	s := l.overStdio("other", l.token["other"])
+	until := time.Now().Add(72 * time.Hour).UTC().Format("2006-01-02T15:04:05Z")
+	ask := func(purpose string) string {
+		t.Helper()
+		r, text, bad := callTool(t, s, "loan_request", map[string]any{"lender": l.lends, "purpose": purpose, "patterns": []string{"read", "discover"}, "max_reads": 9, "expires_at": until, "scope": "tag:client:acme"})
+		if bad || r["state"] != "requested" || r["heard"] != true {
+			t.Fatalf("asked: %v\n%s", r, text)
+		}
+		return r["request"].(string)
+	}
+	yes, no := ask("to plan berths"), ask("to sell it on")
+	state := func(id string) map[string]any {
+		t.Helper()
+		list, text, _ := callTool(t, s, "loan_list", nil)
+		rs, _ := list["requests"].([]any)
+		i := slices.IndexFunc(rs, func(r any) bool { return r.(map[string]any)["request"] == id })
+		if i < 0 || !strings.Contains(text, id) {
+			t.Fatalf("%s is not listed: %s", id, text)
+		}
+		return rs[i].(map[string]any)
+	}
+	if r := state(yes); r["state"] != "requested" {
+		t.Errorf("before an answer: %v", r)
+	}
+	l.must("loan", "decline", "--data", "acme", "--reason", "not for sale", no)
+	perm := l.id("loan", "issue", "--data", "acme", "--request", yes, "--json")
+	if r := state(no); r["state"] != "declined" || r["reason"] != "not for sale" {
+		t.Errorf("declined: %v", r)
+	}
+	if r := state(yes); r["state"] != "issued" || r["permission"] != perm {
+		t.Errorf("issued: %v", r)
+	}
+	d, text, bad := callTool(t, s, "loan_discover", map[string]any{"permission": perm, "purpose": "to know what there is"})
+	if _, ok := d["tags"].([]any); bad || !ok || d["state"] != "valid" || d["left"] != 8.0 {
+		t.Errorf("discovered: %v\n%s", d, text)
+	}
+	if note, text, _ := callTool(t, s, "memory_add", map[string]any{"statement": "They have client tags."}); note["trust"] != "lent" {
+		t.Errorf("what was written after a discovery: %s", text)
+	}
+	if r, text, bad := callTool(t, s, "loan_read", map[string]any{"permission": perm, "purpose": "to plan berths", "query": "dredging"}); bad || !strings.Contains(text, "[1]") || r["left"] != 7.0 {
+		t.Errorf("read: %s", text)
+	}
+	// Another agent of the same node sees none of it.
+	list, _, _ := callTool(t, l.overHTTP(l.token["quant"]), "loan_list", nil)
+	if rs, _ := list["requests"].([]any); len(rs) != 0 {
+		t.Errorf("another agent sees %v", rs)
+	}
+	for name, in := range map[string]map[string]any{
+		"no end":           {"lender": l.lends, "purpose": "x", "patterns": []string{"read"}, "max_reads": 1},
+		"an end in words":  {"lender": l.lends, "purpose": "x", "patterns": []string{"read"}, "max_reads": 1, "expires_at": "soon"},
+		"no reads":         {"lender": l.lends, "purpose": "x", "patterns": []string{"read"}, "max_reads": 0, "expires_at": until},
+		"another borrower": {"lender": l.lends, "purpose": "x", "patterns": []string{"read"}, "max_reads": 1, "expires_at": until, "borrower": "quant"},
+	} {
+		if r, text, bad := callTool(t, s, "loan_request", in); !bad || r["code"] != "invalid" {
+			t.Errorf("%s: %s", name, text)
+		}
 	}
 }

@@ -99,8 +99,14 @@ func statusCommand(s *streams) *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "wait", Usage: "wait until the node is in `STATE`, e.g. fresh"},
 			&cli.DurationFlag{Name: "timeout", Usage: "how long to wait", Value: 30 * time.Second},
+			&cli.StringFlag{Name: "ack", Usage: "acknowledge the notices about `REF`"},
 		},
-		Action: func(c *cli.Context) error { return status(c, s) }}
+		Action: func(c *cli.Context) error {
+			if c.IsSet("ack") {
+				return noticeAck(c, s)
+			}
+			return status(c, s)
+		}}
 }
 
 func status(c *cli.Context, s *streams) error {
@@ -170,6 +176,7 @@ func printStatus(w writer, st httpapi.Status) {
 			fmt.Fprintf(w, "            %s\n", forkedWord(*p.ForkedAt))
 		}
 	}
+	printNotices(w, st.Notices)
 	fmt.Fprintf(w, "http        %s\n", st.HTTP)
 	for _, a := range st.P2P {
 		fmt.Fprintf(w, "p2p         %s\n", a)

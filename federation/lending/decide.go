@@ -79,7 +79,12 @@ func Effective(p Permission, rq ReadRequest) (Scope, error) {
 // PermState; agents and membership; nonce; kind of use, purpose, filter;
 // visibility.
 func Decide(st State, rq envelope.Verified[ReadRequest], p envelope.Verified[Permission], f Found, at time.Time) (Next, error) {
-	d := newDecision(st, rq, p, at)
+	return decide(OpRead, st, rq, p, f, at)
+}
+
+// decide is Decide for the op that the path is for.
+func decide(op string, st State, rq envelope.Verified[ReadRequest], p envelope.Verified[Permission], f Found, at time.Time) (Next, error) {
+	d := newDecision(op, st, rq, p, at)
 	d.f = f
 	replayed := st.Nonce.Replays(rq, at)
 	if next, done, err := d.before(replayed); done || err != nil {
@@ -98,15 +103,19 @@ func Decide(st State, rq envelope.Verified[ReadRequest], p envelope.Verified[Per
 // tells, such as a cursor of another question: what Decide asks before it looks at what
 // was found decides first, then den.
 func DecideFailed(st State, rq envelope.Verified[ReadRequest], p envelope.Verified[Permission], den *Denial, at time.Time) (Next, error) {
-	d := newDecision(st, rq, p, at)
+	return decideFailed(OpRead, st, rq, p, den, at)
+}
+
+func decideFailed(op string, st State, rq envelope.Verified[ReadRequest], p envelope.Verified[Permission], den *Denial, at time.Time) (Next, error) {
+	d := newDecision(op, st, rq, p, at)
 	if next, done, err := d.before(st.Nonce.Replays(rq, at)); done || err != nil {
 		return next, err
 	}
 	return d.deny(den, nil)
 }
 
-func newDecision(st State, rq envelope.Verified[ReadRequest], p envelope.Verified[Permission], at time.Time) *decision {
-	return &decision{st: st, rq: rq.Body(), p: p.Body(), rqID: rq.ID(), pID: p.ID(), at: at, op: rq.Body().Op}
+func newDecision(want string, st State, rq envelope.Verified[ReadRequest], p envelope.Verified[Permission], at time.Time) *decision {
+	return &decision{want: want, st: st, rq: rq.Body(), p: p.Body(), rqID: rq.ID(), pID: p.ID(), at: at, op: rq.Body().Op}
 }
 
 // before judges all that does not depend on what was found; done says that it denied.
@@ -114,7 +123,7 @@ func (d *decision) before(replayed bool) (next Next, done bool, err error) {
 	if err := d.called(); err != nil {
 		return Next{}, false, err
 	}
-	if den := d.request(OpRead); den != nil {
+	if den := d.request(d.want); den != nil {
 		next, err = d.deny(den, nil)
 		return next, true, err
 	}
@@ -136,11 +145,11 @@ func (d *decision) before(replayed bool) (next Next, done bool, err error) {
 // a receipt to seal. It counts nothing and leaves no row. Errors are a *Denial,
 // or tell of a wrong call.
 func Status(st State, rq envelope.Verified[ReadRequest], p envelope.Verified[Permission], at time.Time) (Receipt, error) {
-	d := newDecision(st, rq, p, at)
+	d := newDecision(OpStatus, st, rq, p, at)
 	if err := d.called(); err != nil {
 		return Receipt{}, err
 	}
-	if den := d.request(OpStatus); den != nil {
+	if den := d.request(d.want); den != nil {
 		return Receipt{}, den
 	}
 	den, r := d.permission(false)
@@ -194,6 +203,7 @@ type decision struct {
 	pID   envelope.ID
 	f     Found
 	at    time.Time
+	want  string // op that the path is for
 	op    string // of a denied row
 	scope Scope  // what is evaluated
 }
@@ -235,7 +245,7 @@ func (d *decision) request(op string) *Denial {
 	case d.rq.Aud != d.p.Lender:
 		return deny(CodeUnauthenticated, ReasonAudience, "send it to the lender it names", "request is addressed to %s", d.rq.Aud)
 	case d.st.TimeTrusted && d.skewed():
-		return denySkew(d.at, d.rq)
+		return denySkew(d.at, d.rq.At)
 	case d.rq.Borrower != d.p.Borrower || !d.st.Known:
 		return Unknown()
 	case d.rq.Op != op:
@@ -277,13 +287,16 @@ func (d *decision) permission(replayed bool) (*Denial, *Receipt) {
 	return nil, nil
 }
 
+// patternOf is the kind of use that each counted op is.
+var patternOf = map[string]string{OpRead: PatternRead, OpDiscover: PatternDiscover}
+
 // use judges what the request wants under a valid permission.
 func (d *decision) use(replayed bool) *Denial {
 	if d.st.Nonce.holds(d.at) && !replayed {
 		return deny(CodeReplay, "", "sign a new request with a new nonce", "the nonce was used by request %s", d.st.Nonce.Request)
 	}
-	if !d.p.Allows(PatternRead) {
-		return deny(CodeRefused, ReasonPattern, "ask for a loan with pattern read", "the permission covers %v", d.p.Patterns)
+	if pattern := patternOf[d.want]; !d.p.Allows(pattern) {
+		return deny(CodeRefused, ReasonPattern, "ask for a loan with pattern "+pattern, "the permission covers %v", d.p.Patterns)
 	}
 	if d.rq.Purpose == "" && d.rq.needsPurpose() {
 		return deny(CodeRefused, ReasonPurposeMissing, "give --purpose", "the request claims no purpose")
@@ -355,7 +368,7 @@ func (d *decision) grantedRow(seq uint64, side envelope.ID) GrantedRow {
 func refs(r []Ref) []Ref { return append([]Ref{}, r...) }
 
 func (d *decision) cacheUntil() envelope.Time {
-	if d.p.CacheS == 0 {
+	if d.p.CacheS == 0 || d.want != OpRead {
 		return envelope.Time{}
 	}
 	until := envelope.TimeOf(d.at).Add(time.Duration(d.p.CacheS) * time.Second)

@@ -52,6 +52,9 @@ const (
 	ReasonNoMediator     = "no_mediator"     // nobody could settle a dispute about it
 	ReasonNoCharter      = "no_charter"      // no governing charter between organizations
 	ReasonHygiene        = "hygiene"         // policy refuses a hygiene code
+	ReasonWider          = "wider"           // a permission would give more than was asked for
+	ReasonParent         = "parent"          // a permission would not be within the one it is a part of
+	ReasonRounds         = "rounds"          // a talk about a loan has had all its rounds
 )
 
 // Denial is a refusal: code, reason and hint that its receiver may see. It is
@@ -129,8 +132,8 @@ func denyState(s PermState, st State, p Permission) *Denial {
 	}
 }
 
-func denySkew(at time.Time, rq ReadRequest) *Denial {
-	off := rq.At.Time().Sub(at).Truncate(time.Second)
+func denySkew(at time.Time, dated envelope.Time) *Denial {
+	off := dated.Time().Sub(at).Truncate(time.Second)
 	return deny(CodeClockSkew, "", fmt.Sprintf("set this host's clock, it is off by %d s", int64(off.Seconds())),
-		"request dated %s arrived at %s", rq.At, at.UTC().Format(timeLayout))
+		"request dated %s arrived at %s", dated, at.UTC().Format(timeLayout))
 }

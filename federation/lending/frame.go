@@ -10,15 +10,18 @@ import (
 
 // Methods of a frame.
 const (
-	MethodRead   = "read"
-	MethodStatus = "status"
+	MethodRead     = "read"
+	MethodStatus   = "status"
+	MethodDiscover = "discover"
+	MethodAsk      = "ask"   // request is a loanrequest
+	MethodAsked    = "asked" // request is a readrequest of op status that names a loanrequest
 )
 
 // Frame is what a borrower's node sends over the lending protocol, in canonical JSON.
 type Frame struct {
 	Method     string `json:"method"`
 	Permission string `json:"permission,omitempty"` // compact, if the lender may lack it
-	Request    string `json:"request"`              // compact readrequest
+	Request    string `json:"request"`              // compact readrequest or loanrequest
 }
 
 // Bytes returns the canonical bytes of the frame.
@@ -33,7 +36,7 @@ func ParseFrame(b []byte) (Frame, error) {
 	if err := envelope.Unmarshal(b, &f); err != nil {
 		return Frame{}, err
 	}
-	err := first(oneOf("method", f.Method, MethodRead, MethodStatus), bytesIn("request", f.Request, 1, maxCompact), bytesIn("permission", f.Permission, 0, maxCompact))
+	err := first(oneOf("method", f.Method, MethodRead, MethodStatus, MethodDiscover, MethodAsk, MethodAsked), bytesIn("request", f.Request, 1, maxCompact), bytesIn("permission", f.Permission, 0, maxCompact))
 	if err != nil {
 		return Frame{}, err
 	}
@@ -45,7 +48,7 @@ var maxCompact = base64.RawURLEncoding.EncodedLen(MaxRequest) + 1 + base64.RawUR
 
 // ReplyFrame is what came back in a frame: exactly one of its members.
 type ReplyFrame struct {
-	Answer  []byte // JSON of an answer, as its lender wrote it
+	Answer  []byte // JSON of an answer or of an Asked, as its lender wrote it
 	Receipt string // compact
 	Problem []byte // JSON of a problem object
 }

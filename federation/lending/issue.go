@@ -7,7 +7,7 @@ import (
 )
 
 // Hygiene codes of a loan, kept with it. H9 arises later, when the matches of a
-// loan have grown.
+// loan have grown, and is no code of Lint.
 const (
 	H1NoExclusion = "H1"  // no exclusion
 	H2NoWindow    = "H2"  // no window of time
@@ -17,8 +17,15 @@ const (
 	H6Personal    = "H6"  // reaches class personal or regulated
 	H7Nothing     = "H7"  // matches nothing
 	H8Import      = "H8"  // a window ends inside an import
+	H9Growth      = "H9"  // twice the matches at issue, or a new class
 	H10NoPact     = "H10" // another organization, and no pact
 )
+
+// LintCodes are the codes that Lint may give, and so those that policy may turn into a
+// refusal, sorted by bytes.
+func LintCodes() []string {
+	return []string{H10NoPact, H1NoExclusion, H2NoWindow, H3Broad, H4Long, H5ManyReads, H6Personal, H7Nothing, H8Import}
+}
 
 // Stats is what the lender's memory tells of a scope at issue.
 type Stats struct {

@@ -60,6 +60,15 @@ const (
 	// seconds: longer than any clock within ClockSkewS can take to repeat it.
 	NonceLifeS = 120
 
+	// MaxRounds is how many requests one talk about a loan may take, the first
+	// included.
+	MaxRounds = 8
+	// RequestLifeS is how long a request waits for an answer, in seconds; then it has
+	// lapsed.
+	RequestLifeS = 24 * 3600
+	// MaxReason is the longest reason that goes with a declined request, in bytes.
+	MaxReason = 200
+
 	maxKid        = 256 // a fragment; the longest is a multikey of 48 bytes or what a foreign document calls it
 	maxCursor     = 256 // place in an order: a time and an id, with room for a seal
 	maxDigits     = 78  // 2^256-1

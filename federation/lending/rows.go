@@ -25,7 +25,7 @@ const (
 
 // Row is one line of an audit trail: a canonical JSON object that a receipt and
 // the log bind by its hash. It is one of GrantedRow, DeniedRow, ReplayRow,
-// IssueRow, RevokeRow, ImportRow, ReceivedRow and EndedRow.
+// IssueRow, RevokeRow, ImportRow, ReceivedRow, EndedRow and GrowthRow.
 type Row interface {
 	// Check holds the row to its form.
 	Check() error
@@ -288,6 +288,8 @@ func ParseRow(b []byte) (Row, error) {
 		return rowOf[ReceivedRow](b)
 	case op == OpEnded:
 		return rowOf[EndedRow](b)
+	case op == OpGrowth:
+		return rowOf[GrowthRow](b)
 	}
 	return nil, form("op", "%.64q is not known", op)
 }

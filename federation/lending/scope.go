@@ -239,3 +239,11 @@ func (t *terms) sort() {
 
 // scope makes the Scope of sorted terms.
 func (t terms) scope() Scope { return Scope{text: strings.Join(t.words(), " "), t: t} }
+
+// WithoutExclusions returns s without its exclusions: what they take out is what it
+// matches and s does not.
+func (s Scope) WithoutExclusions() Scope {
+	t := s.t
+	t.none = nil
+	return t.scope()
+}

@@ -58,6 +58,17 @@ func (e Expect) Receipt(r envelope.Verified[Receipt], at time.Time) error {
 // Answer accepts an answer whose receipt Receipt accepts, was granted, and has
 // the hash of what the answer holds.
 func (e Expect) Answer(a Answer, r envelope.Verified[Receipt], at time.Time) error {
+	if err := e.content(a.hash, r, at); err != nil {
+		return err
+	}
+	if r.Body().CacheUntil != a.CacheUntil {
+		return fmt.Errorf("%w: caching window of answer and receipt differ", ErrNotOurs)
+	}
+	return e.cache(r.Body())
+}
+
+// content accepts a receipt that Receipt accepts, was granted, and has this hash.
+func (e Expect) content(hash envelope.ID, r envelope.Verified[Receipt], at time.Time) error {
 	if err := e.Receipt(r, at); err != nil {
 		return err
 	}
@@ -65,12 +76,10 @@ func (e Expect) Answer(a Answer, r envelope.Verified[Receipt], at time.Time) err
 	switch {
 	case !b.Granted():
 		return fmt.Errorf("%w: content without a granted receipt", ErrNotOurs)
-	case b.Hash != a.hash:
-		return fmt.Errorf("%w: content has hash %s, the receipt %s", ErrNotOurs, a.hash, b.Hash)
-	case b.CacheUntil != a.CacheUntil:
-		return fmt.Errorf("%w: caching window of answer and receipt differ", ErrNotOurs)
+	case b.Hash != hash:
+		return fmt.Errorf("%w: content has hash %s, the receipt %s", ErrNotOurs, hash, b.Hash)
 	}
-	return e.cache(b)
+	return nil
 }
 
 // cache refuses a caching window that the permission does not sign.

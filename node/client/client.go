@@ -14,6 +14,7 @@
 //
 //	bor/<perm>/<seq, 8 bytes>  pairRow: request and receipt of a granted answer
 //	bl/<perm>                  loanRow: how the loan stood when last heard of
+//	ba/<request>               askedRow: a loan request and its lender's last word
 //	bp/<perm>                  something about the loan is still to be said in the log
 //
 // Signed objects (permissions, requests, receipts) lie in node/library.

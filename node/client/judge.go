@@ -34,6 +34,9 @@ func (r *reading) judge(ctx context.Context, frame []byte) error {
 	case reply.Problem != nil:
 		return r.problem(ctx, reply.Problem)
 	}
+	if r.op == lending.OpDiscover {
+		return r.judgeTags(ctx, reply.Answer)
+	}
 	a, err := lending.ParseAnswer(reply.Answer)
 	if err != nil {
 		return err
@@ -80,7 +83,7 @@ func (r *reading) open(ctx context.Context, compact string) (envelope.Verified[l
 // expect is what the receipt must answer. For a human lender an agent of the same
 // organization with capability receipts may sign.
 func (r *reading) expect(ctx context.Context) lending.Expect {
-	return lending.Expect{Perm: r.perm, Request: r.rq.ID(), Op: lending.OpRead, MaySign: func(d did.DID) bool {
+	return lending.Expect{Perm: r.perm, Request: r.rq.ID(), Op: r.op, MaySign: func(d did.DID) bool {
 		row, err := self.Agent(self.ViewGetter(ctx, r.c.n.DB), d)
 		at, clockErr := r.c.n.Clock.Now()
 		return err == nil && clockErr == nil && r.lender.Kind == "human" && row.Org == r.lender.Org && row.May("receipts", at) == nil

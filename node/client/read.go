@@ -17,7 +17,7 @@ import (
 // lender signed it. A lender that does not answer, or not in the one way that counts, has
 // ended access for this read: code revoked, not verified.
 func (c *Client) Read(ctx context.Context, in ReadInput) (ReadResult, error) {
-	r := reading{c: c}
+	r := reading{c: c, op: lending.OpRead}
 	if err := r.prepare(ctx, in); err != nil {
 		return ReadResult{}, fault.From(err)
 	}
@@ -29,6 +29,7 @@ func (c *Client) Read(ctx context.Context, in ReadInput) (ReadResult, error) {
 
 // reading is one Read.
 type reading struct {
+	op     string // read or discover: also the method of the frame
 	c      *Client
 	as     self.AgentRow
 	perm   envelope.Verified[lending.Permission]
@@ -36,6 +37,7 @@ type reading struct {
 	rq     envelope.Verified[lending.ReadRequest]
 
 	answer  lending.Answer
+	tags    lending.Tags // of a discovery
 	receipt envelope.Verified[lending.Receipt]
 }
 
@@ -111,7 +113,7 @@ func (r *reading) sign(ctx context.Context, in ReadInput, at time.Time) error {
 	}
 	e, err := envelope.Seal(ctx, lending.ReadRequest{
 		At: envelope.TimeOf(at), Aud: r.perm.Body().Lender, Borrower: r.as.Agent, Cursor: in.Cursor, Filter: filter, Kid: kid,
-		Limit: uint64(in.Limit), Nonce: lending.NewSalt(), Op: lending.OpRead, Perm: r.perm.ID(), Purpose: in.Purpose, Query: in.Query,
+		Limit: uint64(in.Limit), Nonce: lending.NewSalt(), Op: r.op, Perm: r.perm.ID(), Purpose: in.Purpose, Query: in.Query,
 	}, key)
 	if err != nil {
 		return err
@@ -161,7 +163,7 @@ func (r *reading) send(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	frame, err := lending.Frame{Method: lending.MethodRead, Request: compact}.Bytes()
+	frame, err := lending.Frame{Method: r.op, Request: compact}.Bytes()
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"trustnode/did"
+	"trustnode/federation/lending"
 	"trustnode/node/fault"
 )
 
@@ -18,7 +19,7 @@ type Signed struct {
 // the answer, its check and the keeping of its receipt are the carrier's. Errors are
 // *fault.Denied.
 func (c *Client) Sign(ctx context.Context, in ReadInput) (Signed, error) {
-	r := reading{c: c}
+	r := reading{c: c, op: lending.OpRead}
 	if err := r.prepare(ctx, in); err != nil {
 		return Signed{}, fault.From(err)
 	}

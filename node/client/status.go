@@ -29,7 +29,7 @@ type Status struct {
 // the loan. Errors are *fault.Denied: the request itself was not one to send, or the lender
 // refused it.
 func (c *Client) Status(ctx context.Context, as, perm string) (Status, error) {
-	r := reading{c: c}
+	r := reading{c: c, op: lending.OpStatus}
 	if err := r.prepareStatus(ctx, as, perm); err != nil {
 		return Status{}, fault.From(err)
 	}
@@ -141,9 +141,7 @@ func (r *reading) askStatus(ctx context.Context) (envelope.Verified[lending.Rece
 	if err != nil {
 		return none, err
 	}
-	want := r.expect(ctx)
-	want.Op = lending.OpStatus
-	err = want.Receipt(v, at)
+	err = r.expect(ctx).Receipt(v, at)
 	if ended := (*lending.EndedError)(nil); errors.As(err, &ended) {
 		err = nil // that it ended is an answer, too
 	}

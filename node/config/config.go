@@ -38,9 +38,13 @@ type Config struct {
 	SyncEvery   time.Duration // between two sync rounds with a member, before ±20 % jitter
 	RequirePact bool          // refuse cross-organization loans without a pact
 	ReadsPerS   int           // reads a second one borrower may ask for
-	CIDRs       []string      // member networks that are not rate limited per subnet
-	KeepRows    time.Duration // how long own audit rows keep their bytes; a charter may ask for more
-	Ballast     uint64        // bytes kept allocated to be freed when the disk is full; 0 keeps none
+	// RefuseHygiene are the hygiene codes of loans that are refused for them.
+	RefuseHygiene []string
+	DiscoverMin   int           // on how many entries a tag must be for a discovery to tell it
+	HiddenTags    []string      // prefixes of tags that no discovery tells
+	CIDRs         []string      // member networks that are not rate limited per subnet
+	KeepRows      time.Duration // how long own audit rows keep their bytes; a charter may ask for more
+	Ballast       uint64        // bytes kept allocated to be freed when the disk is full; 0 keeps none
 	// FetchAllow are networks that are not public and from which DID documents are fetched all the same.
 	FetchAllow []netip.Prefix
 }
@@ -66,8 +70,11 @@ type wire struct {
 		FetchAllowCIDRs []string `toml:"fetch_allow_cidrs"`
 	} `toml:"identity"`
 	Lending struct {
-		RequirePact bool `toml:"require_pact"`
-		ReadsPerS   int  `toml:"reads_per_s"`
+		RequirePact   bool     `toml:"require_pact"`
+		ReadsPerS     int      `toml:"reads_per_s"`
+		RefuseHygiene []string `toml:"refuse_hygiene"`
+		DiscoverMin   int      `toml:"discover_min"`
+		HiddenTags    []string `toml:"hidden_tags"`
 	} `toml:"lending"`
 	Audit struct {
 		KeepS int64 `toml:"keep_s"`
@@ -85,6 +92,7 @@ const (
 	DefaultHTTP      = "127.0.0.1:8420"
 	DefaultSyncEvery = 60 * time.Second
 	DefaultReadsPerS = 200
+	DefaultDiscover  = 5
 	DefaultKeepRows  = 400 * 24 * time.Hour
 	DefaultBallast   = 256 << 20
 )
@@ -203,6 +211,9 @@ func (w wire) check() (Config, error) {
 	if n := w.Lending.ReadsPerS; n < 1 || n > maxReadsPerS {
 		return Config{}, fmt.Errorf("lending.reads_per_s is %d, allowed are 1..%d", n, maxReadsPerS)
 	}
+	if err := w.checkLending(); err != nil {
+		return Config{}, err
+	}
 	if w.Audit.KeepS == 0 {
 		w.Audit.KeepS = int64(DefaultKeepRows / time.Second)
 	}
@@ -229,7 +240,8 @@ func (w wire) check() (Config, error) {
 		return Config{}, fmt.Errorf("log.level is %q, allowed are debug, info, warn, error", w.Log.Level)
 	}
 	return Config{Name: w.Name, Org: org, Contact: w.Contact, HTTP: w.HTTP.Listen, Public: w.HTTP.Public, PublicEvents: w.HTTP.PublicEvents, P2P: w.P2P.Listen,
-		LogLevel: w.Log.Level, SyncEvery: every, RequirePact: w.Lending.RequirePact, ReadsPerS: w.Lending.ReadsPerS, CIDRs: w.Federation.CIDRs,
+		LogLevel: w.Log.Level, SyncEvery: every, RequirePact: w.Lending.RequirePact, ReadsPerS: w.Lending.ReadsPerS,
+		RefuseHygiene: w.Lending.RefuseHygiene, DiscoverMin: w.Lending.DiscoverMin, HiddenTags: w.Lending.HiddenTags, CIDRs: w.Federation.CIDRs,
 		KeepRows: keep, Ballast: ballast, FetchAllow: allow}, nil
 }
 

@@ -38,7 +38,7 @@ func TestWriteThenRead(t *testing.T) {
 	for _, name := range []string{"Acme Finance", `"quoted" \ and 'single'`, "line\nbreak\ttab", "Größe 世界 🙂", "# no comment", `"""`, "'''", "\u007f\u0001"} {
 		dir := t.TempDir()
 		want := Config{Dir: dir, Name: name, Org: did.MustParse(org), HTTP: "127.0.0.1:8501", P2P: []string{"/ip4/127.0.0.1/tcp/8601", "/ip6/::1/tcp/8601"},
-			Public: "https://acme.example", Contact: "mailto:" + name, LogLevel: "info", SyncEvery: DefaultSyncEvery, ReadsPerS: DefaultReadsPerS, CIDRs: []string{}, KeepRows: DefaultKeepRows, Ballast: 3 << 20}
+			Public: "https://acme.example", Contact: "mailto:" + name, LogLevel: "info", SyncEvery: DefaultSyncEvery, ReadsPerS: DefaultReadsPerS, DiscoverMin: DefaultDiscover, RefuseHygiene: []string{}, HiddenTags: []string{}, CIDRs: []string{}, KeepRows: DefaultKeepRows, Ballast: 3 << 20}
 		if err := Write(want); err != nil {
 			t.Fatalf("%q: %v", name, err)
 		}
@@ -59,7 +59,7 @@ func TestDefaults(t *testing.T) {
 	clearEnv(t)
 	dir := write(t, "org = \""+org+"\"\n")
 	got, err := Read(dir)
-	want := Config{Dir: dir, Org: did.MustParse(org), HTTP: DefaultHTTP, P2P: DefaultP2P, LogLevel: "info", SyncEvery: time.Minute, ReadsPerS: DefaultReadsPerS,
+	want := Config{Dir: dir, Org: did.MustParse(org), HTTP: DefaultHTTP, P2P: DefaultP2P, LogLevel: "info", SyncEvery: time.Minute, ReadsPerS: DefaultReadsPerS, DiscoverMin: DefaultDiscover,
 		KeepRows: 34_560_000 * time.Second, Ballast: 256 << 20}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
@@ -116,6 +116,10 @@ func TestRefused(t *testing.T) {
 		{"a sync that never comes", head + "[federation]\nsync_every_s = 3601\n", "federation.sync_every_s is 3601"},
 		{"a sync in the past", head + "[federation]\nsync_every_s = -1\n", "federation.sync_every_s is -1"},
 		{"reads in the past", head + "[lending]\nreads_per_s = -1\n", "lending.reads_per_s is -1"},
+		{"a hygiene code that is none", head + "[lending]\nrefuse_hygiene = [\"H9\"]\n", `lending.refuse_hygiene names "H9"`},
+		{"a discovery of what all have", head + "[lending]\ndiscover_min = 101\n", "lending.discover_min is 101, allowed are 1..100"},
+		{"a discovery of less than nothing", head + "[lending]\ndiscover_min = -1\n", "lending.discover_min is -1"},
+		{"a hidden tag that is none", head + "[lending]\nhidden_tags = [\"Deal\"]\n", "lending.hidden_tags: "},
 		{"a network that is none", head + "[identity]\nfetch_allow_cidrs = [\"10.0.0.0\"]\n", `identity.fetch_allow_cidrs: "10.0.0.0" is no network`},
 		{"a network that is an address in one", head + "[identity]\nfetch_allow_cidrs = [\"10.1.2.3/8\"]\n", "within 10.0.0.0/8"},
 		{"rows that go before a case can end", head + "[audit]\nkeep_s = 7775999\n", "audit.keep_s is 7775999, allowed are 7776000.."},

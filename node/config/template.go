@@ -44,6 +44,13 @@ fetch_allow_cidrs = []
 require_pact = false
 # Reads a second that one borrowing agent may ask for, 1..1000000. Default 200.
 reads_per_s = 200
+# Hygiene codes that refuse a loan: of H1, H2, H3, H4, H5, H6, H7, H8, H10; docs/lending.md says what each is.
+# Default none: they are shown, and kept with the loan.
+refuse_hygiene = []
+# On how many entries in scope a tag must be for a discovery to tell it, 1..100. Default 5.
+discover_min = 5
+# Beginnings of tags that no discovery tells, such as "deal:". class: and origin: are never told.
+hidden_tags = []
 
 [audit]
 # Seconds that audit rows (reads, denials) keep their bytes; after that a row is its hash alone, and

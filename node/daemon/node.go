@@ -266,7 +266,8 @@ func (n *Node) openUses(ctx context.Context) error {
 		return err
 	}
 	n.self.Standing = n.member
-	n.lender = lender.New(n.self, lender.Config{RequirePact: n.cfg.RequirePact, ReadsPerSecond: n.cfg.ReadsPerS})
+	n.lender = lender.New(n.self, lender.Config{RequirePact: n.cfg.RequirePact, ReadsPerSecond: n.cfg.ReadsPerS,
+		RefuseHygiene: n.cfg.RefuseHygiene, DiscoverMin: n.cfg.DiscoverMin, HiddenTags: n.cfg.HiddenTags})
 	n.client = client.New(n.self, client.Config{OnEnded: n.ended})
 	n.party = party.New(n.self)
 	n.oracle = oracle.New(n.self, n.party)

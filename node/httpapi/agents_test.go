@@ -112,7 +112,7 @@ func TestATokenReadsAsItsAgent(t *testing.T) {
 		}
 	}
 	for id, op := range operations {
-		if !op.operator || id == "loanRead" {
+		if !op.operator || slices.Contains([]string{"loanRead", "loanDiscover", "loanRequest", "loanRequestList", "loanRequestShow"}, id) {
 			continue
 		}
 		body := &untouched{}
@@ -127,6 +127,49 @@ func TestATokenReadsAsItsAgent(t *testing.T) {
 	}
 	if w := d.operator("POST", "/api/v1/loans/read", strings.NewReader(read(""))); w.Code != 400 || refusal(w).Reason != "as" {
 		t.Errorf("the operator as nobody: %d %s", w.Code, w.Body)
+	}
+}
+
+// By token an agent asks as itself, and sees its own requests and no others.
+func TestATokenAsksAsItsAgent(t *testing.T) {
+	d := open(t)
+	d.lends()
+	token, other := d.tokenOf("quant", "http"), d.tokenOf("other", "http")
+	var research httpapi.AgentInfo
+	d.ok("GET", "/api/v1/agents/research", nil, &research)
+	wish := func(as string) string {
+		return fmt.Sprintf(`{"as":%q,"lender":%q,"purpose":"a check","expires":"24h","max_reads":3,"scope":"tag:open"}`, as, research.DID)
+	}
+	w := d.withToken(token, "POST", "/api/v1/loans/requests", wish(""))
+	var asked httpapi.LoanRequestInfo
+	if err := json.Unmarshal(w.Body.Bytes(), &asked); err != nil || w.Code != 200 || asked.Role != "borrower" || asked.State != "requested" {
+		t.Fatalf("got %d %s", w.Code, w.Body)
+	}
+	if w := d.withToken(token, "POST", "/api/v1/loans/requests", wish("other")); w.Code != 403 {
+		t.Errorf("as another agent: got %d %s", w.Code, w.Body)
+	}
+	path := "/api/v1/loans/requests/" + asked.ID
+	for name, c := range map[string]struct {
+		token, path string
+		status      int
+		in          bool
+	}{
+		"its own list":    {token, "/api/v1/loans/requests", 200, true},
+		"its own request": {token, path, 200, true},
+		"another's list":  {other, "/api/v1/loans/requests", 200, false},
+		"another's":       {other, path, 404, false},
+	} {
+		w := d.withToken(c.token, "GET", c.path, "")
+		if w.Code != c.status || strings.Contains(w.Body.String(), "a check") != c.in || strings.Contains(w.Body.String(), `"role":"lender"`) {
+			t.Errorf("%s: got %d %s", name, w.Code, w.Body)
+		}
+	}
+	if w := d.withToken(token, "POST", path+"/decline", `{"reason":"no"}`); w.Code != 401 {
+		t.Errorf("declining by token: got %d %s", w.Code, w.Body)
+	}
+	none := d.withToken(token, "GET", "/api/v1/loans/requests/zQmWqWvRc8M51bNroaakyX9mq2bQW57Du1ESq8cZbjAyWNC", "")
+	if w := d.withToken(other, "GET", path, ""); refusal(w).Code != refusal(none).Code || refusal(w).Reason != refusal(none).Reason {
+		t.Errorf("another's: got %s, of none %s", w.Body, none.Body)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // forAgents are the operations that a token of an agent opens, for that agent alone.
-var forAgents = map[string]bool{"loanRead": true}
+var forAgents = map[string]bool{"loanRead": true, "loanDiscover": true, "loanRequest": true, "loanRequestList": true, "loanRequestShow": true}
 
 // operatorOrAgent marks them in the API's description.
 var operatorOrAgent = []map[string][]string{{"operator": {}}, {"agent": {}}}

@@ -124,8 +124,19 @@ var operations = map[string]struct {
 	"loanShow":         {route{"GET", "/api/v1/permissions/{id}"}, true},
 	"loanRevoke":       {route{"POST", "/api/v1/permissions/{id}/revoke"}, true},
 	"loanAudit":        {route{"GET", "/api/v1/permissions/{id}/audit"}, true},
+	"loanPreview":      {route{"POST", "/api/v1/permissions/preview"}, true},
+	"loanRequest":      {route{"POST", "/api/v1/loans/requests"}, true},
+	"loanRequestList":  {route{"GET", "/api/v1/loans/requests"}, true},
+	"loanRequestShow":  {route{"GET", "/api/v1/loans/requests/{id}"}, true},
+	"loanDecline":      {route{"POST", "/api/v1/loans/requests/{id}/decline"}, true},
+	"loanDiscover":     {route{"POST", "/api/v1/loans/discover"}, true},
+	"discover":         {route{"POST", "/api/v1/discoveries"}, false},
+	"loanAsk":          {route{"POST", "/api/v1/loan-requests"}, false},
+	"loanAsked":        {route{"GET", "/api/v1/loan-requests/{id}"}, false},
+	"noticeList":       {route{"GET", "/api/v1/notices"}, true},
+	"noticeAck":        {route{"POST", "/api/v1/notices/acknowledge"}, true},
 	"loanRead":         {route{"POST", "/api/v1/loans/read"}, true},
-	"loanSign":         {route{"POST", "/api/v1/loans/requests"}, true},
+	"loanSign":         {route{"POST", "/api/v1/loans/sign"}, true},
 	"disputeFile":      {route{"POST", "/api/v1/disputes"}, true},
 	"disputeList":      {route{"GET", "/api/v1/disputes"}, true},
 	"disputeShow":      {route{"GET", "/api/v1/disputes/{id}"}, true},
@@ -275,9 +286,19 @@ func TestReadBodies(t *testing.T) {
 		{"a request that is no text of two parts", `{"request":"x"}`, 400, fault.Invalid, ""},
 		{"spaces around are JSON's own", " \n{ \"request\" : \"x\" }\t", 400, fault.Invalid, ""},
 	} {
-		w := d.ask("POST", "/api/v1/reads", strings.NewReader(c.body), "Content-Type", "application/json")
-		if p := refusal(w); w.Code != c.status || p.Code != c.code || p.Status != c.status || !strings.Contains(p.Detail, c.says) {
-			t.Errorf("%s: got %d %s, want %d %s %q", c.name, w.Code, w.Body, c.status, c.code, c.says)
+		for _, path := range []string{"/api/v1/reads", "/api/v1/discoveries", "/api/v1/loan-requests"} {
+			w := d.ask("POST", path, strings.NewReader(c.body), "Content-Type", "application/json")
+			if p := refusal(w); w.Code != c.status || p.Code != c.code || p.Status != c.status || !strings.Contains(p.Detail, c.says) {
+				t.Errorf("%s to %s: got %d %s, want %d %s %q", c.name, path, w.Code, w.Body, c.status, c.code, c.says)
+			}
+		}
+	}
+	if w := d.ask("POST", "/api/v1/loan-requests", strings.NewReader(`{"request":"x","permission":"y"}`), "Content-Type", "application/json"); w.Code != 400 {
+		t.Errorf("a loan request with a permission: got %d %s", w.Code, w.Body)
+	}
+	for _, header := range []string{"", "x", "e30.AAAA"} {
+		if w := d.ask("GET", "/api/v1/loan-requests/zQmNone", nil, "Trustnode-Request", header); w.Code != 400 {
+			t.Errorf("a poll by %q: got %d %s", header, w.Code, w.Body)
 		}
 	}
 	w := d.ask("GET", "/api/v1/permissions/zQmNone/status", nil, "Trustnode-Request", "x")
@@ -335,6 +356,11 @@ func TestRefusalsHaveOneForm(t *testing.T) {
 		{"the root", "GET", "/", "", 404, fault.NotFound},
 		{"no such loan", "GET", "/api/v1/permissions/" + none, "", 404, fault.NotFound},
 		{"a name that is no id", "GET", "/api/v1/permissions/nonsense", "", 400, fault.Invalid},
+		{"no such loan request", "GET", "/api/v1/loans/requests/" + none, "", 404, fault.NotFound},
+		{"a loan request that is no id", "GET", "/api/v1/loans/requests/nonsense", "", 400, fault.Invalid},
+		{"declining what nobody asked", "POST", "/api/v1/loans/requests/" + none + "/decline", `{"reason":"no"}`, 404, fault.NotFound},
+		{"a notice that is none", "POST", "/api/v1/notices/acknowledge", `{"ref":"x"}`, 404, fault.NotFound},
+		{"an agent that issues by itself, unknown", "POST", "/api/v1/permissions", `{"as":"ghost"}`, 404, fault.NotFound},
 		{"no such case", "GET", "/api/v1/disputes/" + none, "", 404, fault.NotFound},
 		{"a body that is no JSON", "POST", "/api/v1/agents", "{", 400, fault.Invalid},
 		{"a body without what is needed", "POST", "/api/v1/agents", "{}", 400, fault.Invalid},
@@ -426,6 +452,36 @@ func TestAloneByHTTP(t *testing.T) {
 	ok("POST", "/api/v1/memory", `{"agent":"research","statement":"the one entry","tags":["open"]}`, &entry)
 	var loan struct{ ID, State string }
 	ok("POST", "/api/v1/permissions", fmt.Sprintf(`{"lender":"research","borrower":%q,"scope":"tag:open","purpose":"p","expires":"24h","max_reads":2}`, quant.DID), &loan)
+	var asked, told struct{ ID, State, Permission, Role string }
+	ok("POST", "/api/v1/loans/requests", fmt.Sprintf(`{"as":"quant","lender":%q,"scope":"tag:open","purpose":"p","expires":"24h","max_reads":9}`, research.DID), &asked)
+	var second struct{ ID string }
+	ok("POST", "/api/v1/permissions", fmt.Sprintf(`{"request":%q,"max_reads":2}`, asked.ID), &second)
+	ok("GET", "/api/v1/loans/requests/"+asked.ID, "", &told)
+	if asked.State != "requested" || told.State != "issued" || told.Permission != second.ID || told.Role != "lender" {
+		t.Errorf("got %+v, then %+v, want permission %s", asked, told, second.ID)
+	}
+	var all struct {
+		Requests []struct{ ID, Role string }
+	}
+	ok("GET", "/api/v1/loans/requests", "", &all)
+	if len(all.Requests) != 2 || all.Requests[0].ID != asked.ID || all.Requests[1].ID != asked.ID {
+		t.Errorf("got %+v", all)
+	}
+	var preview struct {
+		ID     string
+		Survey struct {
+			Classes map[string]int
+			Newest  []struct{ Statement string }
+		}
+	}
+	ok("POST", "/api/v1/permissions/preview", fmt.Sprintf(`{"lender":"research","borrower":%q,"scope":"tag:open","purpose":"p","expires":"24h","max_reads":2}`, quant.DID), &preview)
+	if preview.ID != "" || preview.Survey.Classes["internal"] != 1 || len(preview.Survey.Newest) != 1 || preview.Survey.Newest[0].Statement != "the one entry" {
+		t.Errorf("got %+v", preview)
+	}
+	w := d.operator("POST", "/api/v1/permissions", strings.NewReader(fmt.Sprintf(`{"as":"research","lender":"research","borrower":%q,"scope":"tag:open","purpose":"p","expires":"24h","max_reads":2}`, quant.DID)))
+	if p := refusal(w); w.Code != 403 || p.Code != fault.NeedsApproval || p.Hint == "" {
+		t.Errorf("by an agent: got %d %s", w.Code, w.Body)
+	}
 	var read struct {
 		Entries []any
 		Status  string

@@ -47,6 +47,8 @@ func rowOf(r lender.AuditRow) AuditRow {
 		out.Op, out.At, out.Purpose = v.Op, v.At.String(), v.Purpose
 	case lending.RevokeRow:
 		out.Op, out.At, out.Purpose = v.Op, v.At.String(), v.Reason
+	case lending.GrowthRow:
+		out.Op, out.At = v.Op, v.At.String()
 	case lending.ReceivedRow: // the borrower's own
 		out.Op, out.Seq, out.At, out.Request, out.Hash = v.Op, v.Seq, v.At.String(), v.Request.String(), v.Hash.String()
 	case lending.EndedRow:

@@ -16,7 +16,7 @@ type LoanSigned struct {
 }
 
 func (s *server) loanSign(api huma.API) {
-	s.route(api, http.MethodPost, "/api/v1/loans/requests", "loanSign", "Sign a read as an own agent, for another carrier", http.StatusOK, func(op huma.Operation) {
+	s.route(api, http.MethodPost, "/api/v1/loans/sign", "loanSign", "Sign a read as an own agent, for another carrier", http.StatusOK, func(op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *struct{ Body LoanRead }) (*struct{ Body LoanSigned }, error) {
 			b := in.Body
 			as, err := readsAs(ctx, b.As)

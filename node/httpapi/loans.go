@@ -17,17 +17,9 @@ import (
 
 // loans are the operator's routes about permissions, lent and borrowed.
 func (s *server) loans(api huma.API) {
-	s.route(api, http.MethodPost, "/api/v1/permissions", "loanIssue", "Issue a permission, or preview one", http.StatusOK, func(op huma.Operation) {
-		huma.Register(api, op, func(ctx context.Context, in *struct{ Body LoanIssue }) (*struct{ Body Loan }, error) {
-			b := in.Body
-			l, err := s.Lender.Issue(ctx, lender.IssueInput{Lender: b.Lender, Borrower: b.Borrower, Scope: b.Scope, Purpose: b.Purpose, Expires: b.Expires,
-				MaxReads: b.MaxReads, Patterns: b.Patterns, Preview: b.Preview})
-			if err != nil {
-				return nil, s.refuse(err)
-			}
-			return &struct{ Body Loan }{lent(l)}, nil
-		})
-	})
+	s.loanIssue(api)
+	s.loanRequests(api)
+	s.loanDiscover(api)
 	s.route(api, http.MethodGet, "/api/v1/permissions", "loanList", "List loans, lent and borrowed", http.StatusOK, func(op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, _ *struct{}) (*struct{ Body Loans }, error) {
 			out, err := s.listLoans(ctx)
@@ -97,6 +89,7 @@ func lent(l lender.Loan) Loan {
 	if !l.ID.IsZero() {
 		out.ID = l.ID.String()
 	}
+	out.optional(l)
 	return out
 }
 
@@ -105,6 +98,7 @@ func borrowed(l client.Loan) Loan {
 		MaxReads: l.MaxReads, Reads: l.Reads, Left: l.Left, State: string(l.State), Role: "borrower"}
 	if l.Permission != nil {
 		out.Scope, out.Purpose = l.Permission.Scope.String(), l.Permission.Purpose
+		out.optional(lender.Loan{Permission: *l.Permission})
 	}
 	return out
 }

@@ -33,6 +33,7 @@ func (s *server) operator(api huma.API) {
 	s.eventRoutes(api)
 	s.eraseRoute(api)
 	s.repairRoute(api)
+	s.notices(api)
 }
 
 // maxWait caps how long a status request waits for a state.
@@ -107,7 +108,10 @@ func (s *server) statusNow(ctx context.Context) (Status, error) {
 		peer.ForkedAt = s.forkedAt(ctx, p.Org)
 		out.Peers = append(out.Peers, peer)
 	}
-	out.Log, err = s.ownLog(ctx)
+	if out.Log, err = s.ownLog(ctx); err != nil {
+		return out, err
+	}
+	out.Notices, err = s.noticesNow(ctx)
 	return out, err
 }
 

@@ -21,7 +21,7 @@ func (s *server) borrower(api huma.API) {
 	huma.Register(api, huma.Operation{OperationID: "read", Method: http.MethodPost, Path: "/api/v1/reads", MaxBodyBytes: maxReadBody, BodyReadTimeout: bodyTimeout, SkipValidateBody: true,
 		Summary: "Read under a permission, by a signed readrequest", Errors: []int{400, 401, 403, 404, 409, 413, 422, 429, 503}},
 		func(_ context.Context, in *callIn) (*huma.StreamResponse, error) {
-			return &huma.StreamResponse{Body: func(ctx huma.Context) { s.read(ctx, in) }}, nil
+			return &huma.StreamResponse{Body: func(ctx huma.Context) { s.answer(ctx, in, s.Lender.Read) }}, nil
 		})
 	huma.Register(api, huma.Operation{OperationID: "permissionStatus", Method: http.MethodGet, Path: "/api/v1/permissions/{id}/status",
 		Summary: "The state of a permission as the lender's signed receipt, by a signed readrequest", Errors: []int{400, 401, 404, 503}},
@@ -71,23 +71,6 @@ func (in *callIn) parse() (lender.Call, error) {
 		return lender.Call{}, fault.New(fault.Invalid, "form", "no request in the body")
 	}
 	return c, nil
-}
-
-// read answers while the lender holds the loan's lock: after a revocation returned, no
-// byte of the loan leaves.
-func (s *server) read(ctx huma.Context, in *callIn) {
-	call, err := in.parse()
-	if err == nil {
-		call.Send = &release{ctx: ctx, within: sendTime}
-		err = s.Lender.Read(ctx.Context(), call)
-	}
-	if err == nil {
-		return
-	}
-	if p := fault.ProblemOf(err); p.Code == fault.Internal {
-		s.log.Error("read failed", "err", err)
-	}
-	writeProblem(nil, ctx, err)
 }
 
 // release writes one answer to an HTTP connection, within a time: a caller that does not

@@ -44,7 +44,7 @@ var operatorOrAnyone = []map[string][]string{{"operator": {}}, {}}
 
 // open are the operations that need no token: a signed answer for anyone, and what a
 // borrower's agent proves by its own signature. Every other one is the operator's.
-var open = map[string]bool{"trustShow": true, "read": true, "permissionStatus": true}
+var open = map[string]bool{"trustShow": true, "read": true, "permissionStatus": true, "discover": true, "loanAsk": true, "loanAsked": true}
 
 // server is the state behind the handlers.
 type server struct {
@@ -77,6 +77,7 @@ func New(s Services, token, version string, log *slog.Logger) http.Handler {
 	api.UseMiddleware(noStore, srv.authorize(api))
 	srv.public(api, mux)
 	srv.borrower(api)
+	srv.asking(api)
 	srv.operator(api)
 	mux.HandleFunc("/", noRoute)
 	return srv.logged(srv.resolving(mux))

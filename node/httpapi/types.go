@@ -16,6 +16,7 @@ type Status struct {
 	P2P        []string `json:"p2p" doc:"addresses the node listens on, with its peer id"`
 	HTTP       string   `json:"http"`
 	Version    string   `json:"version"`
+	Notices    []Notice `json:"notices" doc:"what the operator has to know, newest first, until it is acknowledged"`
 }
 
 // FedInfo names the federation and the charter in force.

@@ -1,15 +1,25 @@
 package httpapi
 
-// LoanIssue asks for a permission.
+// LoanIssue asks for a permission. What answers a request or replaces a permission takes
+// over from it what is left out.
 type LoanIssue struct {
-	Lender   string   `json:"lender" doc:"name or DID of the lending agent"`
-	Borrower string   `json:"borrower" doc:"DID of the borrowing agent"`
-	Scope    string   `json:"scope" example:"tag:client:acme -tag:confidential age<90d"`
-	Purpose  string   `json:"purpose"`
-	Expires  string   `json:"expires" doc:"duration such as 720h, or a time" example:"720h"`
-	MaxReads uint64   `json:"max_reads"`
-	Patterns []string `json:"patterns,omitempty"`
-	Preview  bool     `json:"preview,omitempty" doc:"say what would be lent, issue nothing"`
+	As         string   `json:"as,omitempty" doc:"an own agent that acts instead of the operator: needs an approval"`
+	Request    string   `json:"request,omitempty" doc:"loan request that it answers; nothing wider than that"`
+	Replaces   string   `json:"replaces,omitempty" doc:"open permission that ends with it, by id or compact form"`
+	Lender     string   `json:"lender,omitempty" doc:"name or DID of the lending agent"`
+	Borrower   string   `json:"borrower,omitempty" doc:"DID of the borrowing agent"`
+	Scope      string   `json:"scope,omitempty" example:"tag:client:acme -tag:confidential age<90d"`
+	Purpose    string   `json:"purpose,omitempty"`
+	Expires    string   `json:"expires,omitempty" doc:"duration such as 720h, or a time" example:"720h"`
+	MaxReads   uint64   `json:"max_reads,omitempty"`
+	Patterns   []string `json:"patterns,omitempty" doc:"of read, discover, downstream_write; none is read"`
+	NotBefore  string   `json:"not_before,omitempty" doc:"when it begins: duration or time; none at once"`
+	CacheS     *uint64  `json:"cache_s,omitempty" doc:"how long the borrower may keep an answer, in seconds, 0..86400; a revocation may take that long"`
+	Provenance string   `json:"provenance,omitempty" doc:"allow: the borrower may name the lender in what it makes; none: not"`
+	Sublend    string   `json:"sublend,omitempty" doc:"ask: the borrower may ask the lender to let a third agent in; none: not"`
+	WriteTo    []string `json:"write_to,omitempty" doc:"destinations, with pattern downstream_write"`
+	CostCap    string   `json:"cost_cap,omitempty" doc:"refused: there are no prices without a pact"`
+	Preview    bool     `json:"preview,omitempty" doc:"say what would be lent, issue nothing"`
 }
 
 // Loan is a permission and how it stands.
@@ -30,6 +40,18 @@ type Loan struct {
 	Matches    int      `json:"matches,omitempty" doc:"entries in scope when it was issued"`
 	Hygiene    []string `json:"hygiene,omitempty" doc:"codes of what could be narrower"`
 	Words      []string `json:"words,omitempty" doc:"the hygiene codes in words"`
+
+	Patterns   []string    `json:"patterns,omitempty"`
+	NotBefore  string      `json:"not_before,omitempty"`
+	CacheS     uint64      `json:"cache_s,omitempty"`
+	Provenance string      `json:"provenance,omitempty"`
+	Sublend    string      `json:"sublend,omitempty"`
+	WriteTo    []string    `json:"write_to,omitempty"`
+	Parent     string      `json:"parent,omitempty" doc:"permission that it is a part of"`
+	Request    string      `json:"request,omitempty" doc:"loan request that it answers"`
+	Replaces   string      `json:"replaces,omitempty" doc:"permission that ended with its issue"`
+	Growth     *LoanGrowth `json:"growth,omitempty" doc:"it reaches much more than at issue; of a preview that replaces a loan, that one"`
+	Survey     *Survey     `json:"survey,omitempty" doc:"of a preview"`
 }
 
 // LoanRead asks to read under a permission as one of the own agents.

@@ -17,6 +17,7 @@ import (
 	"trustnode/federation/lending"
 	"trustnode/node/fault"
 	"trustnode/node/memory"
+	"trustnode/node/notice"
 	"trustnode/node/self"
 	"trustnode/node/self/selftest"
 	"trustnode/node/store"
@@ -218,6 +219,8 @@ func (k *kit) rowsOf(t testing.TB, id envelope.ID) []string {
 			out = append(out, b.Op)
 		case lending.RevokeRow:
 			out = append(out, b.Op+" "+b.Reason)
+		case lending.GrowthRow:
+			out = append(out, strings.TrimSpace(fmt.Sprintf("%s %d of %d %s", b.Op, b.Matches, b.Issued, strings.Join(b.Classes, " "))))
 		default:
 			out = append(out, fmt.Sprintf("%T", b))
 		}
@@ -259,4 +262,13 @@ func within(t testing.TB, d time.Duration, done <-chan struct{}, what string) {
 	case <-time.After(d):
 		t.Fatalf("%s took over %s", what, d)
 	}
+}
+
+func (k *kit) notices(t testing.TB) []notice.Notice {
+	t.Helper()
+	ns, err := notice.List(t.Context(), k.acme.DB)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ns
 }

@@ -20,6 +20,11 @@
 //	le/<id>                   id of the event loan.ended
 //	rev/<kind>/<target>       lending.RevokedBy
 //	non/<borrower>/<nonce>    8 bytes of time it is forgotten, lending.NonceRecord
+//	non/<borrower>/<nonce>/ask  8 bytes of time it is forgotten, id of the loan request
+//	lr/<id>                   askRow: a loan request and what came of it
+//	lq/<organization>         openAsks: its requests that wait for an answer
+//	gr/<id>                   growthRow: how far a loan had grown when that was told
+//	imp/<place>/<began>       importSpan: when the entries of one import were taken in
 //	vio/<id>/<class>          breachRow: denied acts, and which are in the log
 //	side/<row id>             lending.Side of a granted row
 //	bkp/<~time>               a backup was asked for
@@ -69,6 +74,7 @@ const (
 type Lender struct {
 	n      *self.Node
 	slots  chan struct{} // of one call each
+	looked time.Time     // owned by Run: when it was last looked how far loans have grown
 	limits *limiter
 
 	mu      sync.Mutex
@@ -91,6 +97,9 @@ func New(n *self.Node, cfg Config) *Lender {
 	if cfg.Queue <= 0 {
 		cfg.Queue = DefaultQueue
 	}
+	if cfg.DiscoverMin <= 0 {
+		cfg.DiscoverMin = DefaultDiscoverMin
+	}
 	return &Lender{
 		n: n, cfg: cfg, slots: make(chan struct{}, cfg.Queue), limits: newLimiter(cfg.ReadsPerSecond),
 		known: map[envelope.ID]*known{}, gates: map[envelope.ID]*gate{}, signers: map[did.DID]signer{},
@@ -109,9 +118,12 @@ type known struct {
 // issuedRow is what the lender keeps of a loan beside the permission.
 type issuedRow struct {
 	BorrowerOrg did.DID     `json:"borrower_org"`
-	Event       envelope.ID `json:"event"` // loan.issued
+	Classes     []string    `json:"classes,omitempty"` // of the matches; absent from rows of older versions
+	Event       envelope.ID `json:"event"`             // loan.issued
 	Hygiene     []string    `json:"hygiene"`
 	Matches     uint64      `json:"matches"`
+	Replaces    envelope.ID `json:"replaces,omitempty"` // permission that ended with this one's issue
+	Request     envelope.ID `json:"request,omitempty"`  // loanrequest that it answers
 }
 
 type signer struct {
@@ -182,7 +194,7 @@ func (l *Lender) permission(ctx context.Context, id envelope.ID) (*known, error)
 }
 
 // load reads what belongs to a permission, and the agent that signed it.
-func (k *known) load(r store.Reader, id envelope.ID) (self.AgentRow, error) {
+func (k *known) load(r library.Getter, id envelope.ID) (self.AgentRow, error) {
 	b, err := r.Get(idKey(keyPerm, id))
 	if err != nil {
 		return self.AgentRow{}, err

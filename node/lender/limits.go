@@ -19,6 +19,17 @@ const (
 	MaxLoans = 10_000
 	// MaxReasonText is the longest text to go with a revocation, in bytes.
 	MaxReasonText = 1024
+	// MaxAsks is how many loan requests of one borrower may wait for an answer, and
+	// MaxAsksOfOrg how many of all agents of one organization: an operator reads them.
+	MaxAsks      = 16
+	MaxAsksOfOrg = 64
+	// DefaultDiscoverMin is on how many entries a tag must be for a discovery to tell it.
+	DefaultDiscoverMin = 5
+
+	// keepAsks is how long a request that led to nothing is kept.
+	keepAsks = 30 * 24 * time.Hour
+	// growthEvery is how often it is looked whether open loans have grown.
+	growthEvery = time.Hour
 
 	// callTime bounds a call: what is not decided by then never is.
 	callTime = 5 * time.Second

@@ -25,7 +25,8 @@ var sayings = map[string]string{
 	lending.H5ManyReads:   "more than 100 reads for each entry",
 	lending.H6Personal:    "it reaches entries of class personal or regulated",
 	lending.H7Nothing:     "it matches nothing now",
-	lending.H8Import:      "a window ends inside an import",
+	lending.H8Import:      "a window ends inside an import: a part of what came in together is lent, the rest is not",
+	lending.H9Growth:      "it reaches much more than when it was issued",
 	lending.H10NoPact:     "another organization, and no pact",
 }
 
@@ -42,6 +43,7 @@ func (k *known) loan() Loan {
 	return Loan{
 		ID: k.perm.ID(), Compact: k.compact, Permission: k.perm.Body(), BorrowerOrg: k.issued.BorrowerOrg, Place: k.place.String(),
 		Issued: k.issued.Event, Matches: k.issued.Matches, Hygiene: k.issued.Hygiene, Words: words(k.issued.Hygiene),
+		Request: k.issued.Request, Replaces: k.issued.Replaces,
 	}
 }
 
@@ -62,7 +64,8 @@ func (l *Lender) stand(g library.Getter, k *known, m moment) (Loan, error) {
 	if st.Revoked != nil {
 		out.Revocation = st.Revoked.ID
 	}
-	return out, nil
+	more, err := grown(g, k.perm.ID())
+	return out.withGrowth(more), err
 }
 
 // Loan gives one loan, by id or compact form.

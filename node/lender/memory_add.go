@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"trustnode/did/envelope"
+	"trustnode/federation/lending"
 	"trustnode/node/fault"
 	"trustnode/node/memory"
 	"trustnode/node/store"
@@ -42,7 +43,7 @@ func (l *Lender) draft(in AddInput) (memory.Draft, error) {
 		if t.text == "" {
 			continue
 		}
-		end, err := parseEnd(t.text, now)
+		end, err := lending.ParseEnd(t.text, now)
 		if err != nil || !now.Before(end.Time()) {
 			return memory.Draft{}, fault.New(fault.Invalid, t.flag, "%.40q is neither a duration nor a time to come", t.text).WithHint("e.g. 720h, 30d or 2027-01-31T00:00:00Z")
 		}

@@ -115,7 +115,10 @@ func (l *Lender) Import(ctx context.Context, in ImportInput) (memory.Report, err
 	if err != nil {
 		return memory.Report{}, refusal(err)
 	}
-	also := func(tx store.Tx, es []memory.Entry) error { return l.imported(tx, a, at, im.Name(), len(es)) }
+	began, _ := l.clock()
+	also := func(tx store.Tx, es []memory.Entry) error {
+		return errors.Join(l.imported(tx, a, at, im.Name(), len(es)), spanned(tx, at, began, es))
+	}
 	rep, err := l.n.Entries.Import(ctx, w, im, file, memory.ImportOptions{DryRun: in.DryRun, Also: also})
 	return rep, refusal(err)
 }

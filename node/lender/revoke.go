@@ -84,29 +84,33 @@ func (l *Lender) revocation(ctx context.Context, k *known, reason string, at tim
 }
 
 // commitRevocation writes it, unless there is one already.
-func (l *Lender) commitRevocation(ctx context.Context, k *known, v envelope.Verified[lending.Revocation], text string) (Revoked, error) {
-	var out Revoked
-	err := l.n.DB.Update(ctx, func(tx store.Tx) error {
-		loan, _, err := store.GetRow[lending.Loan](tx, idKey(keyLoan, k.perm.ID()))
-		if err != nil {
-			return err
-		}
-		key := revKey(lending.Target{Kind: v.Body().TargetKind, ID: v.Body().Target})
-		by, ok, err := store.GetRow[lending.RevokedBy](tx, key)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			if err := l.mayRevoke(tx, k); err != nil {
-				return err
-			}
-			by = lending.RevokedBy{ID: v.ID(), At: v.Body().At, Reason: v.Body().Reason}
-			err = errors.Join(store.PutRow(tx, key, by), l.writeRevocation(tx, k, v, text, loan.Reads))
-		}
-		out = Revoked{ID: by.ID, Loan: k.perm.ID(), At: by.At.Time(), Reads: loan.Reads}
+func (l *Lender) commitRevocation(ctx context.Context, k *known, v envelope.Verified[lending.Revocation], text string) (out Revoked, err error) {
+	err = l.n.DB.Update(ctx, func(tx store.Tx) (err error) {
+		out, err = l.revokeIn(tx, k, v, text)
 		return err
 	})
 	return out, err
+}
+
+// revokeIn is commitRevocation in a transaction.
+func (l *Lender) revokeIn(tx store.Tx, k *known, v envelope.Verified[lending.Revocation], text string) (Revoked, error) {
+	loan, _, err := store.GetRow[lending.Loan](tx, idKey(keyLoan, k.perm.ID()))
+	if err != nil {
+		return Revoked{}, err
+	}
+	key := revKey(lending.Target{Kind: v.Body().TargetKind, ID: v.Body().Target})
+	by, ok, err := store.GetRow[lending.RevokedBy](tx, key)
+	if err != nil {
+		return Revoked{}, err
+	}
+	if !ok {
+		if err := l.mayRevoke(tx, k); err != nil {
+			return Revoked{}, err
+		}
+		by = lending.RevokedBy{ID: v.ID(), At: v.Body().At, Reason: v.Body().Reason}
+		err = errors.Join(store.PutRow(tx, key, by), l.writeRevocation(tx, k, v, text, loan.Reads))
+	}
+	return Revoked{ID: by.ID, Loan: k.perm.ID(), At: by.At.Time(), Reads: loan.Reads}, err
 }
 
 // mayRevoke refuses a revocation by an agent that is revoked itself: its loans ended with

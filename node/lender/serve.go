@@ -31,8 +31,15 @@ func (l *Lender) exchange(ctx context.Context, frame []byte, s *frameSender) err
 		return err
 	}
 	c := Call{Request: f.Request, Permission: f.Permission, Send: s}
-	if f.Method == lending.MethodRead {
+	switch f.Method {
+	case lending.MethodRead:
 		return l.Read(ctx, c)
+	case lending.MethodDiscover:
+		return l.Discover(ctx, c)
+	case lending.MethodAsk:
+		return s.asked(l.Ask(ctx, f.Request))
+	case lending.MethodAsked:
+		return s.asked(l.Asked(ctx, f.Request))
 	}
 	receipt, err := l.Status(ctx, c)
 	if err != nil {
@@ -54,6 +61,18 @@ func (s *frameSender) Send(answer []byte) error { return s.write(lending.AnswerF
 
 // Abort implements Sender.
 func (s *frameSender) Abort() { s.abort() }
+
+// asked sends how a loan request stands, or passes the refusal on.
+func (s *frameSender) asked(a lending.Asked, err error) error {
+	if err != nil {
+		return err
+	}
+	b, err := a.Bytes()
+	if err != nil {
+		return err
+	}
+	return s.Send(b)
+}
 
 func (s *frameSender) write(frame []byte) error {
 	s.used = true

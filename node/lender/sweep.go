@@ -38,7 +38,7 @@ func (l *Lender) sweep(ctx context.Context) error {
 	if !trusted {
 		return nil
 	}
-	return errors.Join(l.sweepLoans(ctx, at), l.sweepBreaches(ctx, at), l.sweepNonces(ctx, at), l.sweepMemory(ctx, at))
+	return errors.Join(l.sweepLoans(ctx, at), l.sweepBreaches(ctx, at), l.sweepNonces(ctx, at), l.sweepMemory(ctx, at), l.sweepAsks(ctx, at), l.sweepGrowth(ctx, at))
 }
 
 func (l *Lender) sweepLoans(ctx context.Context, at time.Time) error {

@@ -14,6 +14,13 @@ import (
 type Config struct {
 	// RequirePact refuses a loan to another organization without a pact.
 	RequirePact bool
+	// RefuseHygiene are the codes of lending.LintCodes that refuse a loan.
+	RefuseHygiene []string
+	// DiscoverMin is on how many entries in scope a tag must be for a discovery to tell
+	// it, 1..100; 0 is DefaultDiscoverMin.
+	DiscoverMin int
+	// HiddenTags are prefixes of tags that no discovery tells.
+	HiddenTags []string
 	// ReadsPerSecond is what one borrower may ask; 0 is DefaultRate.
 	ReadsPerSecond int
 	// Queue is how many calls may be under way; 0 is DefaultQueue.
@@ -85,16 +92,29 @@ type EntryList struct {
 	Total   int // entries in the project
 }
 
-// IssueInput asks for a permission.
+// IssueInput asks for a permission. What answers a request or replaces a permission takes
+// over from it what is left empty.
 type IssueInput struct {
+	As       string // an own agent that acts instead of the operator: needs an approval
+	Request  string // id of the loan request that it answers, or empty
+	Replaces string // open permission that ends with it, by id or compact form, or empty
+
 	Lender   string   // own agent, by name or DID
 	Borrower string   // DID of an agent, or name of an own one
 	Scope    string   // as people type it
 	Purpose  string   // 1..200 bytes
 	Expires  string   // duration such as 720h or 30d, or a time such as 2026-12-01T10:00:00Z
 	MaxReads uint64   // granted answers
-	Patterns []string // empty: read, the one this version answers
-	Preview  bool     // say what would be lent, issue nothing
+	Patterns []string // of read, discover, downstream_write; empty: read
+
+	NotBefore  string   // when it begins, as Expires; empty or "none": at once
+	CacheS     *uint64  // caching window in seconds, 0..86400; nil: none
+	Provenance string   // "allow", or empty or "none"
+	Sublend    string   // "ask", or empty or "none"
+	WriteTo    []string // at most 4 destinations, with pattern downstream_write
+	CostCap    string   // refused: there are no prices without a pact
+
+	Preview bool // say what would be lent, issue nothing
 }
 
 // Loan is a permission this node issued and how it stands.
@@ -106,11 +126,15 @@ type Loan struct {
 	Place       string // what is lent, "tenant/project"
 	Reads, Left uint64
 	State       lending.PermState
-	Revocation  envelope.ID // zero while there is none
-	Issued      envelope.ID // the event loan.issued
-	Matches     uint64      // entries in scope at issue
-	Hygiene     []string    // codes of what could be narrower
-	Words       []string    // one sentence for each code
+	Revocation  envelope.ID    // zero while there is none
+	Issued      envelope.ID    // the event loan.issued
+	Matches     uint64         // entries in scope at issue
+	Hygiene     []string       // codes of what could be narrower
+	Words       []string       // one sentence for each code
+	Request     envelope.ID    // loan request that it answers, or zero
+	Replaces    envelope.ID    // permission that ended with its issue, or zero
+	Growth      *Growth        // nil unless it has grown
+	Survey      *memory.Survey // of a preview
 }
 
 // Call is one request of a borrower, as it came: the same bytes by every carrier.

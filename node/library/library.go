@@ -28,7 +28,7 @@ const (
 // Object is one signed object as received: its DSSE bytes.
 type Object struct {
 	ID    envelope.ID
-	What  string // permission, revocation, readrequest, receipt, agent
+	What  string // permission, revocation, readrequest, loanrequest, receipt, agent
 	Bytes []byte
 }
 
@@ -75,6 +75,15 @@ func (l *Library) Get(ctx context.Context, id envelope.ID) (Object, error) {
 		return err
 	})
 	return o, err
+}
+
+// Remove forgets an object in a transaction, with the grants of these organizations.
+func (l *Library) Remove(tx store.Tx, id envelope.ID, orgs ...did.DID) error {
+	err := tx.Delete([]byte(keyObject + id.String()))
+	for _, o := range orgs {
+		err = errors.Join(err, tx.Delete([]byte(keyGrant+id.String()+"/"+o.String())))
+	}
+	return err
 }
 
 // Grant lets organizations be given what has this id: an object, a body or a row.

@@ -63,7 +63,7 @@ func (b *Bridge) call(ctx context.Context, t tool, raw []byte) *mcp.CallToolResu
 	if err := out.UnmarshalJSON(result); err != nil {
 		return denial(fault.New(fault.Unavailable, "no_answer", "the node answered with something else than a result"))
 	}
-	if t.name == loanRead.name && !out.IsError {
+	if t.lent && !out.IsError {
 		b.lent.Store(true)
 	}
 	return out

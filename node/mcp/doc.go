@@ -3,7 +3,7 @@
 //
 // It serves tools only, never resources or prompts, whose results may be cached on the way
 // (04 section 9): memory_search and memory_add for the memory of the agent's own project, and
-// loan_list, loan_read, loan_status and loan_receipts for loans. The tools call the same use
+// loan_request, loan_list, loan_discover, loan_read, loan_status and loan_receipts for loans. The tools call the same use
 // cases as HTTP does. A token of the MCP surface names one agent; that agent, its place and
 // its key follow from the token alone, and an argument that names another is refused.
 //

@@ -17,9 +17,9 @@ import (
 )
 
 var loanList = tool{
-	name: "loan_list", title: "List own loans", reads: true,
-	about: "List the loans to you and by you: what may be read, for what, until when, and what is left.",
-	in:    []field{{name: "state", shape: text, most: 32, about: "one state alone: valid, not_yet, revoked, expired, exhausted, budget_exhausted, lapsed or stale"}},
+	name: "loan_list", title: "List own loans and requests", reads: true, abroad: true,
+	about: "List the loans to you and by you: what may be read, for what, until when, and what is left; and what came of your requests.",
+	in:    []field{{name: "state", shape: text, most: 32, about: "one state alone: of a loan valid, not_yet, revoked, expired, exhausted, budget_exhausted, lapsed or stale; of a request requested, declined, issued or lapsed"}},
 	call:  (*Services).list,
 }
 
@@ -41,10 +41,12 @@ type loan struct {
 
 var states = []lending.PermState{lending.Valid, lending.NotYet, lending.Revoked, lending.Expired, lending.Exhausted, lending.BudgetExhausted, lending.Lapsed, lending.Stale}
 
+var askStates = []lending.AskState{lending.AskRequested, lending.AskDeclined, lending.AskIssued, lending.AskLapsed}
+
 func (s *Services) list(ctx context.Context, who caller, a args) (*mcp.CallToolResult, error) {
 	state := a.text("state")
-	if state != "" && !slices.Contains(states, lending.PermState(state)) {
-		return nil, fault.New(fault.Invalid, "state", "%.40q is no state of a loan", state).WithHint("states are valid, not_yet, revoked, expired, exhausted, budget_exhausted, lapsed, stale")
+	if state != "" && !slices.Contains(states, lending.PermState(state)) && !slices.Contains(askStates, lending.AskState(state)) {
+		return nil, fault.New(fault.Invalid, "state", "%.40q is no state of a loan or request", state).WithHint("leave it out to see all")
 	}
 	all, err := s.loansOf(ctx, who)
 	if err != nil {
@@ -52,10 +54,16 @@ func (s *Services) list(ctx context.Context, who caller, a args) (*mcp.CallToolR
 	}
 	all = slices.DeleteFunc(all, func(l loan) bool { return state != "" && l.State != state })
 	slices.SortStableFunc(all, func(a, b loan) int { return b.expires.Compare(a.expires) })
+	requests, err := s.requestsOf(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	requests = slices.DeleteFunc(requests, func(r asking) bool { return state != "" && r.State != state })
 	out := struct {
-		Loans []loan `json:"loans"`
-		More  bool   `json:"more,omitempty"`
-	}{all[:min(len(all), maxListed)], len(all) > maxListed}
+		Loans    []loan   `json:"loans"`
+		Requests []asking `json:"requests"`
+		More     bool     `json:"more,omitempty"`
+	}{all[:min(len(all), maxListed)], requests, len(all) > maxListed}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s.\n", count(len(all), "loan", "loans"))
 	for _, l := range out.Loans {
@@ -68,6 +76,9 @@ func (s *Services) list(ctx context.Context, who caller, a args) (*mcp.CallToolR
 			fmt.Fprintf(&b, "; scope %q, for %q", clean(l.Scope), clean(l.Purpose))
 		}
 		b.WriteString("\n")
+	}
+	for _, r := range requests {
+		b.WriteString(r.words())
 	}
 	return answer(out, b.String()), nil
 }

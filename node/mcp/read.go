@@ -13,7 +13,7 @@ import (
 )
 
 var loanRead = tool{
-	name: "loan_read", title: "Read what is lent", reads: true, abroad: true,
+	name: "loan_read", title: "Read what is lent", reads: true, abroad: true, lent: true,
 	about: "Read entries of another organization's live memory under a permission of yours. Each answer counts as one read, names your purpose to the lender, and brings a receipt that the lender signed.",
 	in: []field{permissionField,
 		{name: "purpose", shape: text, need: true, most: lending.MaxPurpose, about: "what you read it for, one line; the lender sees and keeps it"},

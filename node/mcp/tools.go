@@ -47,12 +47,13 @@ type tool struct {
 	name, title, about string
 	reads              bool // it changes nothing here
 	abroad             bool // it asks another organization's node
+	lent               bool // its results are of what another organization lends
 	in                 []field
 	call               func(s *Services, ctx context.Context, who caller, a args) (*mcp.CallToolResult, error)
 }
 
 // tools are all of this node, in the order of 04 section 9.
-var tools = []tool{memorySearch, memoryAdd, loanList, loanRead, loanStatus, loanReceipts}
+var tools = []tool{memorySearch, memoryAdd, loanRequest, loanList, loanDiscover, loanRead, loanStatus, loanReceipts}
 
 // instructions are for the model that uses the tools.
 const instructions = "You act as the one agent whose token is used; its project and key follow from that. " +

@@ -1,0 +1,111 @@
+// Package notice answers: what must the operator know unasked?
+//
+// A notice is one durable row in the state database: that a loan has grown, that access
+// has ended. It is written in the transaction of what it tells, stands in status until the
+// operator acknowledges it, and is logged once. It decides nothing, and holds ids and
+// numbers, never what was lent.
+//
+// In state: ntc/<what>/<ref>, a Notice.
+package notice
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+
+	"trustnode/did/envelope"
+	"trustnode/node/fault"
+	"trustnode/node/store"
+)
+
+const key = "ntc/"
+
+// MaxList is the most notices of one list.
+const MaxList = 1000
+
+// Levels of a notice.
+const (
+	Info = "info"
+	Warn = "warn"
+)
+
+// Notice is what the operator is told (00, section 9). What and Ref name it: told again,
+// it is the same notice with a new time.
+type Notice struct {
+	At     envelope.Time `json:"at"`
+	Detail string        `json:"detail"` // the fact, in one sentence without a full stop
+	Hint   string        `json:"hint"`   // what to do about it
+	Level  string        `json:"level"`
+	Ref    string        `json:"ref"`  // id of what it is about
+	What   string        `json:"what"` // stable word, such as "loan_grown"
+}
+
+func (n Notice) key() []byte { return []byte(key + n.What + "/" + n.Ref) }
+
+// Put writes a notice in the transaction of what it tells.
+func Put(tx store.Tx, n Notice) error { return store.PutRow(tx, n.key(), n) }
+
+// Log says a notice once, after it is durable.
+func Log(ctx context.Context, log *slog.Logger, n Notice) {
+	level := slog.LevelWarn
+	if n.Level == Info {
+		level = slog.LevelInfo
+	}
+	log.Log(ctx, level, "notice", "what", n.What, "ref", n.Ref, "detail", n.Detail)
+}
+
+// List gives the notices that nobody acknowledged, newest first, at most MaxList.
+func List(ctx context.Context, db store.DB) ([]Notice, error) {
+	var out []Notice
+	var bad error
+	err := db.View(ctx, func(r store.Reader) error {
+		out, bad = []Notice{}, nil
+		return r.Scan([]byte(key), nil, func(_, v []byte) bool {
+			var n Notice
+			if bad = envelope.Unmarshal(v, &n); bad == nil {
+				out = append(out, n)
+			}
+			return bad == nil && len(out) < MaxList
+		})
+	})
+	slices.SortStableFunc(out, func(a, b Notice) int {
+		return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.What, b.What), cmp.Compare(a.Ref, b.Ref))
+	})
+	return out, errors.Join(err, bad)
+}
+
+// Acknowledge takes back the notices about a ref, and returns how many there were. Errors:
+// not_found where there is none.
+func Acknowledge(ctx context.Context, db store.DB, ref string) (int, error) {
+	all, err := List(ctx, db)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	err = db.Update(ctx, func(tx store.Tx) error {
+		n = 0
+		for _, x := range all {
+			if x.Ref != ref {
+				continue
+			}
+			now, ok, err := store.GetRow[Notice](tx, x.key())
+			if err != nil {
+				return err
+			}
+			if !ok || now != x { // told anew meanwhile: nobody has read that
+				continue
+			}
+			if err := tx.Delete(x.key()); err != nil {
+				return err
+			}
+			n++
+		}
+		return nil
+	})
+	if err == nil && n == 0 {
+		err = fault.New(fault.NotFound, "notice", "no notice about %.80q waits", ref).WithHint("trustnode status shows what waits")
+	}
+	return n, err
+}
