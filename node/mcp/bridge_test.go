@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,5 +82,36 @@ func TestCallsAreBounded(t *testing.T) {
 	h.leave(agents[0])
 	if err := h.enter(agents[4]); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestASessionThatSawLentContentSaysSo: from then on, whenever that was, and not before.
+func TestASessionThatSawLentContentSaysSo(t *testing.T) {
+	var said []string
+	refuse := true
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		said = append(said, r.Header.Get(headerLent))
+		w.Header().Set("Content-Type", "application/json")
+		bad := ""
+		if refuse {
+			bad = `,"isError":true`
+		}
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{"content":[]`+bad+`}}`)
+	}))
+	defer node.Close()
+	for _, reads := range []struct {
+		tool tool
+		in   string
+	}{{loanRead, `{"permission":"z","purpose":"x"}`}, {loanDiscover, `{"permission":"z","purpose":"x"}`}} {
+		b := &Bridge{Base: node.URL, Token: "tn1_x", As: "quant"}
+		said, refuse = nil, true
+		b.call(t.Context(), reads.tool, []byte(reads.in)) // refused: nothing was seen
+		refuse = false
+		b.call(t.Context(), loanStatus, []byte(`{"permission":"z"}`))
+		b.call(t.Context(), reads.tool, []byte(reads.in))
+		b.call(t.Context(), memoryAdd, []byte(`{"statement":"x"}`))
+		if want := []string{"", "", "", "session"}; !slices.Equal(said, want) {
+			t.Errorf("%s: said %q, want %q", reads.tool.name, said, want)
+		}
 	}
 }
