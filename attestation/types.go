@@ -142,6 +142,17 @@ func IsPrompt(t Type) bool {
 	return ok && r.Has(Prompt|Barrier) || strings.HasPrefix(string(t), "dispute.") || strings.HasPrefix(string(t), "ruling.")
 }
 
+// IsAuthoredFirst reports whether an event of type t is authored before anybody is told of
+// it: barriers, loans, all of a dispute, and what bears on keys and agents. All else may
+// be logged first and judged in the background (03, section 8).
+func IsAuthoredFirst(t Type) bool {
+	if r, ok := byType[t]; ok && r.Has(Barrier) {
+		return true
+	}
+	family, _, _ := strings.Cut(string(t), ".")
+	return slices.Contains([]Type{"loan.issued", "log.opened"}, t) || slices.Contains([]string{"agent", "dispute", "ruling", "jury"}, family)
+}
+
 // coherent is what a data struct checks against the rest of its event.
 type coherent interface{ check(e Event) error }
 

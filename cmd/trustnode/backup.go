@@ -18,18 +18,22 @@ import (
 	"trustnode/node/vault"
 )
 
-const backupHelp = `Writes state, logs, audit rows, pins, configuration and the sealed keys into one file, which a
-restore refuses if any byte of it is altered. The node may run, and goes on meanwhile; what is in
-the file fits together. What lies in keys/ stays encrypted under its passphrase, and nothing else is
-encrypted: the file holds lent memory, so keep it as you keep DIR. The operator's token is left out.
+const backupHelp = `Writes state, logs, audit rows, pins and configuration into one file, which a restore refuses if any
+byte of it is altered. The node may run, and goes on meanwhile; what is in the file fits together. It
+is compressed and not encrypted: the file holds lent memory, so keep it as you keep DIR. The
+operator's token is left out.
 
-The keys of the next DID entry come along only with --with-update-keys: whoever has them and the
-passphrase can take the identity over.`
+Keys are left out too: keep a copy of DIR/keys apart, it changes only when a key is made. --with-keys
+puts them in, those of persons as well, each still encrypted under its passphrase: a node is then
+back from the one file, and so is whoever has file and passphrase. The keys of the next DID entry
+come along only with --with-update-keys: whoever has them and the passphrase can take the identity
+over.`
 
 func backupCommand(s *streams) *cli.Command {
 	return &cli.Command{Name: "backup", Usage: "write all of the node into one file, while it runs or not", Description: backupHelp,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "o", Usage: "the backup, `FILE`; one that is there is replaced once the new one is whole"},
+			&cli.BoolFlag{Name: "with-keys", Usage: "also the keys of the node and of its persons, still encrypted"},
 			&cli.BoolFlag{Name: "with-update-keys", Usage: "also the keys of the next DID entry, still encrypted"}},
 		Action: func(c *cli.Context) error {
 			if err := need(c, "o"); err != nil {
@@ -43,10 +47,11 @@ func backupCommand(s *streams) *cli.Command {
 			if err != nil {
 				return err
 			}
-			out := backupResult{File: c.String("o"), Bytes: size, Head: h, UpdateKeys: c.Bool("with-update-keys")}
+			out := backupResult{File: c.String("o"), Bytes: size, Head: h, Keys: c.Bool("with-keys"), UpdateKeys: c.Bool("with-update-keys")}
 			return s.result(out, func(w writer) {
 				fmt.Fprintf(w, "backup      %s, %d KiB, verified\n", out.File, (size+1023)>>10)
 				printLogs(w, h.Logs)
+				fmt.Fprintf(w, "keys        %s\n", keysIn(out))
 				fmt.Fprintf(w, "restore     trustnode restore %s --data NEWDIR\n", out.File)
 			})
 		}}
@@ -56,8 +61,22 @@ func backupCommand(s *streams) *cli.Command {
 type backupResult struct {
 	File       string `json:"file"`
 	Bytes      int64  `json:"bytes"`
+	Keys       bool   `json:"keys"`
 	UpdateKeys bool   `json:"update_keys"`
 	vault.Head
+}
+
+// keysIn says which keys a backup holds, and where the rest is to be kept.
+func keysIn(b backupResult) string {
+	switch {
+	case b.Keys && b.UpdateKeys:
+		return "in the file, encrypted: those of the node and of the next DID entry"
+	case b.Keys:
+		return "in the file, encrypted; not those of the next DID entry"
+	case b.UpdateKeys:
+		return "in the file, encrypted: those of the next DID entry alone; keep a copy of DIR/keys apart, a restored node does not start without it"
+	}
+	return "not in the file: keep a copy of DIR/keys apart, a restored node does not start without it (or: --with-keys)"
 }
 
 func printLogs(w writer, logs []vault.Log) {
@@ -139,13 +158,13 @@ func download(c *cli.Context, s *streams, cfg config.Config, h daemon.Holder, w 
 	}
 	tell, done := s.told("KiB")
 	defer done()
-	return k.api.Download(c.Context, "POST", fmt.Sprintf("/api/v1/backup?update_keys=%t", c.Bool("with-update-keys")), &told{w: w, tell: tell})
+	return k.api.Download(c.Context, "POST", fmt.Sprintf("/api/v1/backup?keys=%t&update_keys=%t", c.Bool("with-keys"), c.Bool("with-update-keys")), &told{w: w, tell: tell})
 }
 
 func backupHere(c *cli.Context, s *streams, cfg config.Config, w io.Writer) error {
 	tell, done := s.told("keys")
 	defer done()
-	o := daemon.BackupOptions{UpdateKeys: c.Bool("with-update-keys"), Version: version, Log: quiet()}
+	o := daemon.BackupOptions{Keys: c.Bool("with-keys"), UpdateKeys: c.Bool("with-update-keys"), Version: version, Log: quiet()}
 	if tell != nil {
 		o.Progress = func(keys uint64) { tell(keys, 0) }
 	}
@@ -172,7 +191,10 @@ and verifies all of that as fsck does before NEWDIR gets its name: it is there w
 
 A node that runs on it is recovering: it signs nothing and lends nothing until its peers have told
 it what it itself said last, and given back what came after the backup. Never run it beside the
-original. The operator's token is a new one.`
+original. The operator's token is a new one.
+
+A backup made without --with-keys has no keys: copy those of the original to NEWDIR/keys, with their
+passphrase, before the node runs.`
 
 func restoreCommand(s *streams) *cli.Command {
 	return &cli.Command{Name: "restore", Usage: "make a data directory from a backup", ArgsUsage: "FILE --data NEWDIR", Description: restoreHelp,
@@ -215,6 +237,9 @@ func restore(ctx context.Context, s *streams, name, dir string) error {
 		fmt.Fprintf(w, "of          %s\n", r.Org)
 		printLogs(w, r.Logs)
 		printFsck(w, r.Fsck)
+		if !r.Keys {
+			fmt.Fprintf(w, "keys        the backup is without the keys of the node: copy keys/ of the original to %s before it runs\n", filepath.Join(r.Dir, "keys"))
+		}
 		if !r.UpdateKeys {
 			fmt.Fprintf(w, "keys        the backup is without the keys of the next DID entry: put the update store back, or rotate by the recovery key\n")
 		}

@@ -31,14 +31,23 @@ func TestBackupRestoreAndFsckByHand(t *testing.T) {
 		}
 		return a
 	}
-	const sound = `(?m)^1 log, 2 entries, 1 signature verified, 0 rows, 1 object, 0 charters, .*: sound$`
+	const sound = `(?m)^logs +1 log, 2 entries: .*\nheads +1 head, and 1 signature .*\nevents +not judged anew: trustnode fsck --rebuild .*\nrows +0 rows .*\nobjects +1 object .*\noutbox +1 item waits for the log\ncharters +0 charters\npins +name the own log up to 2.*\nresult +sound, .*$`
 	says(sound, exitDone, "fsck", "--data", dir)
-	says(`backup +`+regexp.QuoteMeta(file)+`, \d+ KiB, verified\nlog +did:webvh:.*: 2 entries\nrestore `, exitDone, "backup", "--data", dir, "-o", file)
+	says(`(?m)^events +2 events judged anew$`, exitDone, "fsck", "--rebuild", "--data", dir)
+	says(`backup +`+regexp.QuoteMeta(file)+`, \d+ KiB, verified\nlog +did:webvh:.*: 2 entries\nkeys +not in the file: keep a copy of DIR/keys apart.*\nrestore `, exitDone, "backup", "--data", dir, "-o", file)
 	if st, err := os.Stat(file); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v (%v)", st, err)
 	}
-	says(`(?s)restored +.* as of 20.*keys +the backup is without.*next +trustnode run`, exitDone, "restore", file, "--data", copied)
+	says(`(?s)restored +.* as of 20.*\nkeys +the backup is without the keys of the node: copy keys/ of the original to `+regexp.QuoteMeta(filepath.Join(copied, "keys"))+` before it runs\nkeys +the backup is without.*next +trustnode run`,
+		exitDone, "restore", file, "--data", copied)
 	says(sound, exitDone, "fsck", "--data", copied)
+	for _, verb := range [][]string{{"run"}, {"agent", "list"}} {
+		says(`(?s)holds no keys: nothing can be signed.*hint: copy keys/ of the node's old data directory`, exitFailed, append(verb, "--data", copied)...)
+	}
+	if err := os.CopyFS(filepath.Join(copied, "keys"), os.DirFS(filepath.Join(dir, "keys"))); err != nil {
+		t.Fatal(err)
+	}
+	says(`research`, exitDone, "agent", "list", "--data", copied)
 	says(`already holds a node`, exitFailed, "restore", file, "--data", dir)
 	says(`-o is missing`, exitUsage, "backup", "--data", dir)
 	says(`--data is missing`, exitUsage, "restore", file)
@@ -119,7 +128,7 @@ func TestABackupIsTakenWhileTheNodeRuns(t *testing.T) {
 	f.found()
 	f.start("acme")
 	f.must("agent", "add", "--data", "acme", "research", "--can", "lend", "--json")
-	f.must("backup", "--data", "acme", "-o", "acme.tnb")
+	f.must("backup", "--data", "acme", "-o", "acme.tnb", "--with-keys")
 	if a := f.try("fsck", "--data", "acme"); a.code != exitFailed || !strings.Contains(a.err, "has") {
 		t.Errorf("fsck of a running node: %s", a)
 	}

@@ -109,6 +109,9 @@ func remote(cfg config.Config, h daemon.Holder) (*caller, error) {
 
 // openHere opens the directory in this process, without a network.
 func openHere(ctx context.Context, cfg config.Config) (*caller, error) {
+	if err := daemon.LookForKeys(cfg.Dir); err != nil {
+		return nil, err
+	}
 	pass, err := passphrase("passphrase of " + cfg.Dir)
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ func eventCommand(s *streams) *cli.Command {
 		{Name: "list", Usage: "list events, oldest first", Flags: append(filterFlags(),
 			&cli.StringFlag{Name: "order", Value: "log", Usage: "log: by organization and index; ingest: as events came here"},
 			&cli.IntFlag{Name: "limit", Value: 100, Usage: "most events, 1..1000"}, &cli.StringFlag{Name: "cursor", Usage: "go on where a page ended"},
+			&cli.BoolFlag{Name: "branch", Usage: "what is kept of the second branch of the log of --org, which has forked"},
 			&cli.BoolFlag{Name: "all", Usage: "every page, from the first or from --cursor on"}),
 			Action: func(c *cli.Context) error { return eventList(c, s) }},
 		{Name: "show", Usage: "one event: its body, how far it is believed and why, who saw it and when", ArgsUsage: "ID|INDEX",

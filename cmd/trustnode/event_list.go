@@ -15,6 +15,9 @@ import (
 )
 
 func eventList(c *cli.Context, s *streams) error {
+	if c.Bool("branch") {
+		return eventBranch(c, s)
+	}
 	q, err := filter(c, "order", "limit", "cursor")
 	if err != nil {
 		return err
@@ -138,12 +141,19 @@ func eventRow(names orgNames, e httpapi.Event, id bool) []string {
 	if t, err := time.Parse(time.RFC3339, at); err == nil {
 		at = t.UTC().Format(time.DateTime)
 	}
-	row := []string{at, fmt.Sprintf("%s %d", names.of(e.Org), e.Index), ev.Type, strings.Map(shown, oneLine(e.Words)), standingWord(e) + ", " + witnessedWord(e.Witnessed)}
+	last := standingWord(e) + ", " + witnessedWord(e.Witnessed)
+	if e.Clock != nil {
+		last += ", clock " + ahead(*e.Clock)
+	}
+	row := []string{at, fmt.Sprintf("%s %d", names.of(e.Org), e.Index), ev.Type, strings.Map(shown, oneLine(e.Words)), last}
 	if id {
 		row = append([]string{e.ID}, row...)
 	}
 	return row
 }
+
+// ahead says by how much a clock is.
+func ahead(s int64) string { return span(time.Duration(s)*time.Second) + " ahead" }
 
 // standingWord is the level of an event, and its standing where that is not valid.
 func standingWord(e httpapi.Event) string {

@@ -61,6 +61,9 @@ func printEvent(w writer, e httpapi.EventDetail) {
 	line("says", strings.TrimPrefix(ev.Type+": "+oneLine(e.Words), ": "))
 	line("log", fmt.Sprintf("entry %d of %s", e.Index, e.Org))
 	line("at", ev.At)
+	if e.Clock != nil {
+		line("clock", ahead(*e.Clock)+" of when this node had seen it; it has no other effect")
+	}
 	line("key", ev.Kid)
 	line("subject", ev.Subject)
 	line("actor", ev.Actor)

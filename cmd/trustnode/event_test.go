@@ -91,6 +91,16 @@ data       {
 	if printEvent(&b, e); b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
+	b.Reset()
+	e.Clock = new(int64)
+	*e.Clock = 725
+	if printEvent(&b, e); !strings.Contains(b.String(), "at         2026-12-15T09:00:05Z\nclock      12 min ahead of when this node had seen it; it has no other effect\nkey        k2\n") {
+		t.Errorf("a clock that is ahead: %s", b.String())
+	}
+	if row := eventRow(orgNames{}, e.Event, false); row[4] != "authored, witnessed 1/2, clock 12 min ahead" {
+		t.Errorf("a clock that is ahead in a list: %q", row)
+	}
+	e.Clock = nil
 	if got := tooFew(e); got != "witnessed 1 of 2, core.example silent for 12 min: trustnode doctor" {
 		t.Errorf("hint %q", got)
 	}

@@ -13,7 +13,7 @@ import (
 // looking makes no file.
 func TestFsckSaysWhatPinsName(t *testing.T) {
 	dir := logged(t)
-	if a := call("fsck", "--data", dir); a.code != exitDone || !strings.Contains(a.out, "pins name the own log up to ") {
+	if a := call("fsck", "--data", dir); a.code != exitDone || !strings.Contains(a.out, "pins        name the own log up to ") {
 		t.Error(a)
 	}
 	pins := filepath.Join(dir, "pins")

@@ -12,6 +12,18 @@ import (
 )
 
 func loanAudit(c *cli.Context, s *streams) error {
+	if name := c.String("subject"); name != "" {
+		return loanReaders(c, s, subjectPath(name, "readers"))
+	}
+	if id := c.String("entry"); id != "" {
+		return loanReaders(c, s, "/api/v1/entries/"+url.PathEscape(id)+"/readers")
+	}
+	if c.String("check") != "" {
+		return loanCheck(c, s)
+	}
+	if c.Bool("compare") {
+		return loanCompare(c, s)
+	}
 	a, err := args(c, "PERMISSION")
 	if err != nil {
 		return err

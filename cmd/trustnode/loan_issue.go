@@ -44,7 +44,11 @@ func loanIssue(c *cli.Context, s *streams) error {
 	}
 	return with(c, func(ctx context.Context, k *caller) error {
 		var l httpapi.Loan
-		if err := k.call(ctx, "POST", path, in, &l); err != nil {
+		err := k.call(ctx, "POST", path, in, &l)
+		if byPerson(err) {
+			l, err = issuePerson(ctx, c, k, in)
+		}
+		if err != nil {
 			return err
 		}
 		return s.result(l, func(w writer) { printLoan(w, l) })

@@ -15,7 +15,7 @@ import (
 // installed by scripts/check, where npm reaches its registry:
 //
 //	npm ci --ignore-scripts (in a copy of testdata/mcp), then TRUSTNODE_MCP_CLIENTS=that copy
-func foreignClients(t *testing.T, l *lending) {
+func foreignClients(t *testing.T, l *borrowing) {
 	dir := os.Getenv("TRUSTNODE_MCP_CLIENTS")
 	if dir == "" {
 		t.Skip("TRUSTNODE_MCP_CLIENTS names no folder with the packages of testdata/mcp")

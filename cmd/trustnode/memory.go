@@ -9,9 +9,7 @@ func memoryCommand(s *streams) *cli.Command {
 	project := &cli.StringFlag{Name: "project", Usage: "project the entries belong to"}
 	return &cli.Command{Name: "memory", Usage: "this organization's memory", Subcommands: []*cli.Command{
 		memoryAddCommand(s, agent, project),
-		{Name: "import", Usage: "import a memory file; entries wait in quarantine for memory tag --release", ArgsUsage: "FILE", Flags: []cli.Flag{agent, project,
-			&cli.StringFlag{Name: "format", Usage: "auto or mcp", Value: "auto"}},
-			Action: func(c *cli.Context) error { return memoryImport(c, s) }},
+		memoryImportCommand(s, agent, project),
 		memoryListCommand(s, project),
 		memoryShowCommand(s, project),
 		memorySearchCommand(s),

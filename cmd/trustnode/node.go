@@ -74,6 +74,9 @@ func runCommand(s *streams) *cli.Command {
 					return err
 				}
 			}
+			if err := daemon.LookForKeys(cfg.Dir); err != nil {
+				return err
+			}
 			pass, err := passphrase("passphrase of " + cfg.Dir)
 			if err != nil {
 				return err

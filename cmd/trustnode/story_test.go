@@ -175,6 +175,22 @@ func (s *story) end() {
 		return a.code == exitRefused && strings.Contains(a.out, `"code": "revoked"`) && strings.Contains(a.out, `"receipt"`)
 	})
 	s.plain("loan", "audit", "--data", "acme", "--json", s.perm)
+	s.agree()
+}
+
+// agree: the borrower holds the lender's rows to its receipts, and who read is the borrower.
+func (s *story) agree() {
+	s.line(func() answer {
+		return s.try("loan", "audit", "--compare", "--data", "vendor", "--as", "quant", "--json", s.perm)
+	}, func(a answer) bool {
+		return strings.Contains(a.out, `"missing": []`) && strings.Contains(a.out, `"different": []`)
+	})
+	if len(s.entries) == 0 {
+		return
+	}
+	if a := s.plain("loan", "audit", "--data", "acme", "--json", "--entry", s.entries[0]); strings.Contains(a.out, s.quant) {
+		s.t.Errorf("the confidential entry was read: %s", a.out)
+	}
 }
 
 func (s *story) argue() {

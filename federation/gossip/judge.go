@@ -171,6 +171,7 @@ func (n *Node) judgeEntries(j job, note attlog.Note, rest attlog.Range) federati
 	defer g.mu.Unlock()
 	p, size := j.pack, note.Head.Size
 	if !g.signed.within(p.Did, n.cfg.Now(), time.Second, perSecond) {
+		n.lag(p.Did, size, j.from) // its head is true: what is over the limit is pulled
 		return federation.Ignore
 	}
 	edge := n.cfg.Edges.Edge(p.Did)
@@ -207,6 +208,8 @@ func (n *Node) judgeEntries(j job, note attlog.Note, rest attlog.Range) federati
 	}
 	if n.enqueue(n.events, j) {
 		g.queued(p.Did, edge)
+	} else {
+		n.lag(p.Did, size, j.from)
 	}
 	return federation.Accept
 }

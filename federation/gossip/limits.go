@@ -77,8 +77,13 @@ const (
 	parkedFor   = time.Hour
 	// lagWait is how long a gap may close by itself before it is pulled.
 	lagWait = 50 * time.Millisecond
-	// maxLags is how many gaps are remembered.
-	maxLags = 1024
+	// lagAgain is how long after that it is pulled again where it did not close, from
+	// another peer, and lagTries how often.
+	lagAgain = time.Second
+	lagTries = 20
+	// maxLags is how many gaps are remembered, and maxShowing how many peers that showed one.
+	maxLags    = 1024
+	maxShowing = 8
 
 	// beaconApart is the least time between two beacons, but at a start and
 	// when a link comes up; linkApart that between two beacons of links that
@@ -89,8 +94,10 @@ const (
 	// there is no charter that says how often to make one.
 	beaconIdle = time.Minute
 
-	// publishApart keeps the packages of one log below perSecond.
+	// publishApart and publishBurst keep the messages of one log below perSecond: 45 in any
+	// second, which leaves some for heads that were cosigned.
 	publishApart = 25 * time.Millisecond
+	publishBurst = 5
 	// publishMost is how many entries are published at most; for more, the head alone.
 	publishMost = 1024
 	// roundApart and promptApart are the least times between two cosign rounds.

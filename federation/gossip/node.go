@@ -57,7 +57,7 @@ type Node struct {
 	peers  map[federation.PeerID]*peer   // guarded by mu; who was ever met or is bound
 	own    NewHead                       // guarded by mu; newest own head
 	prompt bool                          // guarded by mu; a round is due at once
-	gaps   []gap                         // guarded by mu
+	gaps   map[did.DID]*gap              // guarded by mu
 	asked  map[askedOf]time.Time         // guarded by mu
 	sets   noteSets                      // guarded by mu
 	parted partings                      // guarded by mu
@@ -103,7 +103,7 @@ func New(cfg Config) (*Node, error) {
 		publishes: make(signal, 1), cosigns: make(signal, 1), wants: make(signal, 1), lags: make(signal, 1), beats: make(signal, 1),
 		bound: map[federation.PeerID]did.DID{}, peers: map[federation.PeerID]*peer{},
 		asked: map[askedOf]time.Time{}, busy: map[did.DID]bool{}, pulls: map[turn]chan struct{}{},
-		sets: newNoteSets(), parted: partings{}, judging: newJudging(),
+		sets: newNoteSets(), parted: partings{}, judging: newJudging(), gaps: map[did.DID]*gap{},
 	}
 	return n, nil
 }

@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"trustnode/attestation"
-	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/federation"
 	"trustnode/federation/charter"
@@ -133,52 +132,4 @@ func (n *Node) takeSigned(ctx context.Context, j job) (Outcome, error) {
 		return n.cfg.Bindings.Offer(ctx, j.env)
 	}
 	return n.cfg.Charters.Offer(ctx, j.env)
-}
-
-// gap is a log whose end a peer holds and this node does not.
-type gap struct {
-	org  did.DID
-	size uint64
-	from federation.PeerID
-}
-
-// lag notes that a peer showed a log at a size that is not held. What is on its
-// way gets a moment to arrive.
-func (n *Node) lag(d did.DID, size uint64, from federation.PeerID) {
-	n.mu.Lock()
-	if len(n.gaps) < maxLags {
-		n.gaps = append(n.gaps, gap{d, size, from})
-	}
-	n.mu.Unlock()
-	n.lags.give()
-}
-
-// lagLoop pulls what did not arrive.
-func (n *Node) lagLoop(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-n.lags:
-		}
-		if !sleep(ctx, lagWait) {
-			return
-		}
-		n.mu.Lock()
-		list := n.gaps
-		n.gaps = nil
-		n.mu.Unlock()
-		for _, g := range list {
-			if held, _, err := n.head(ctx, g.org); err == nil && held < g.size {
-				n.kick(g.from)
-			}
-		}
-	}
-}
-
-// kick makes the link to a peer sync soon.
-func (n *Node) kick(id federation.PeerID) {
-	if _, ok := n.orgOf(id); ok {
-		n.peer(id).kick.give()
-	}
 }

@@ -155,8 +155,11 @@ func FoundScope(looked Scope, tags []string) (Scope, error) {
 	if len(tags) == 0 {
 		return Scope{}, fmt.Errorf("%w: no tags are named", ErrScope)
 	}
-	tags = slices.Clone(tags)
-	slices.Sort(tags)
+	for _, t := range tags {
+		if err := CheckTag(t); err != nil {
+			return Scope{}, err
+		}
+	}
 	want, err := Parse("any(" + strings.Join(tags, ",") + ")")
 	if err != nil {
 		return Scope{}, err

@@ -19,6 +19,7 @@ const (
 
 // Frame is what a borrower's node sends over the lending protocol, in canonical JSON.
 type Frame struct {
+	FromSeq    uint64 `json:"from_seq,omitempty"` // with MethodAudit: which row to begin with, from 1
 	Method     string `json:"method"`
 	Permission string `json:"permission,omitempty"` // compact, if the lender may lack it
 	Request    string `json:"request"`              // compact readrequest or loanrequest
@@ -36,7 +37,7 @@ func ParseFrame(b []byte) (Frame, error) {
 	if err := envelope.Unmarshal(b, &f); err != nil {
 		return Frame{}, err
 	}
-	err := first(oneOf("method", f.Method, MethodRead, MethodStatus, MethodDiscover, MethodAsk, MethodAsked), bytesIn("request", f.Request, 1, maxCompact), bytesIn("permission", f.Permission, 0, maxCompact))
+	err := first(when(f.FromSeq != 0 && f.Method != MethodAudit, "from_seq", "does not fit method %.20q", f.Method), oneOf("method", f.Method, MethodRead, MethodStatus, MethodAudit, MethodDiscover, MethodAsk, MethodAsked), bytesIn("request", f.Request, 1, maxCompact), bytesIn("permission", f.Permission, 0, maxCompact))
 	if err != nil {
 		return Frame{}, err
 	}

@@ -55,6 +55,9 @@ func (r Revocation) Check() error {
 type Target struct{ Kind, ID string }
 
 func (t Target) check() error {
+	if t.Kind == TargetSubject {
+		return when(CheckSubject(t.ID) != nil, "target", "no pseudonym")
+	}
 	if t.Kind == TargetBorrower {
 		_, err := did.Parse(t.ID)
 		return when(err != nil, "target", "no DID: %v", err)

@@ -103,13 +103,17 @@ type IssueRow struct {
 	Scope     Scope         `json:"scope"`
 }
 
+// TargetSubject is the kind of a row that tells of a revoked data subject, by its
+// pseudonym. No signed object goes with it: it stays on the lender's node (04 section 7).
+const TargetSubject = "subject"
+
 // RevokeRow tells that a revocation was committed.
 type RevokeRow struct {
 	At         envelope.Time `json:"at"`
 	By         string        `json:"by"`
 	Op         string        `json:"op"`
 	Reason     string        `json:"reason"`
-	Revocation envelope.ID   `json:"revocation"`
+	Revocation envelope.ID   `json:"revocation,omitempty"` // absent with TargetSubject alone
 	Salt       Salt          `json:"salt"`
 	Target     string        `json:"target"`
 	TargetKind string        `json:"target_kind"`
@@ -213,7 +217,8 @@ func (r RevokeRow) Check() error {
 		oneOf("op", r.Op, OpRevoke),
 		bytesIn("by", r.By, 1, did.MaxLongDID),
 		oneOf("reason", r.Reason, reasons...),
-		oneOf("target_kind", r.TargetKind, TargetPermission, TargetBorrower, TargetApproval, TargetDelegation),
+		oneOf("target_kind", r.TargetKind, TargetPermission, TargetBorrower, TargetApproval, TargetDelegation, TargetSubject),
+		when(r.Revocation.IsZero() != (r.TargetKind == TargetSubject), "revocation", "does not fit target_kind %s", r.TargetKind),
 		Target{r.TargetKind, r.Target}.check(),
 	)
 }
@@ -311,6 +316,18 @@ type Side struct {
 	AnswerSalt Salt     `json:"answer_salt"`
 	Place      string   `json:"place"` // "tenant/project"
 	Subjects   []string `json:"subjects"`
+}
+
+// ParseSide reads the canonical bytes of a side. Errors are *envelope.FormError.
+func ParseSide(b []byte) (Side, error) {
+	var s Side
+	if len(b) > MaxRow {
+		return Side{}, form("", "side of %d bytes, at most %d", len(b), MaxRow)
+	}
+	if err := envelope.Unmarshal(b, &s); err != nil {
+		return Side{}, err
+	}
+	return s, nil
 }
 
 // Bytes returns the canonical bytes of the side and their id.

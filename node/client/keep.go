@@ -125,6 +125,12 @@ func (r *reading) keepEnd(ctx context.Context, e endError) error {
 	return refused(e.receipt, e.reason)
 }
 
+// keepAsked stores a request that was refused for itself: the lender has a row of it, which
+// Compare holds to what was asked from here.
+func (r *reading) keepAsked(ctx context.Context) error {
+	return r.c.n.DB.Update(context.WithoutCancel(ctx), func(tx store.Tx) error { return r.putObjects(tx) })
+}
+
 // keepSilence leaves a row that the lender did not confirm the loan.
 func (r *reading) keepSilence(ctx context.Context, cause error) error {
 	at, err := r.c.n.Clock.Now()

@@ -18,4 +18,6 @@ const (
 	sayEvery = 5 * time.Second
 	// maxObject is the longest signed object read back, in bytes.
 	maxObject = 32 << 10
+	// auditTime is how long a lender may take for one page of rows, which it proves first.
+	auditTime = 10 * time.Second
 )

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -151,7 +152,7 @@ func (r *reading) ask(ctx context.Context) error {
 	case errors.As(err, &end):
 		return r.keepEnd(ctx, *end)
 	case errors.As(err, &other):
-		return other
+		return cmp.Or(r.keepAsked(ctx), error(other))
 	}
 	r.c.n.Log.WarnContext(ctx, "a lender did not confirm a loan", "loan", r.perm.ID().String(), "error", err)
 	return r.keepSilence(ctx, err)

@@ -96,6 +96,32 @@ func SignRequest(ctx context.Context, dir string, pass, draft []byte) ([]byte, e
 	return append(e.DSSE(), '\n'), nil
 }
 
+// SignAs signs a body with the key of one DID out of a store of its own, and returns it in
+// its compact form. The body names that DID as who signs it.
+func SignAs[T envelope.Body](ctx context.Context, dir string, pass []byte, who did.DID, body T) (string, error) {
+	s, err := openHolder(dir, pass)
+	if err != nil {
+		return "", err
+	}
+	defer s.Close()
+	pub, err := didkey.Key(who)
+	if err != nil {
+		return "", err
+	}
+	key, err := s.Signer(ctx, pub)
+	if errors.Is(err, keys.ErrNoKey) {
+		return "", fault.New(fault.Refused, "no_key", "the key of %s is not in %s", who, dir).WithHint("run the command on the machine that has it")
+	}
+	if err != nil {
+		return "", err
+	}
+	e, err := envelope.Seal(ctx, body, key)
+	if err != nil {
+		return "", err
+	}
+	return e.Compact()
+}
+
 // ReadDraft reads what a draft, or a request, asks of whoever signs it. Nothing of it is
 // verified.
 func ReadDraft(file []byte) (keyring.Agent, error) {

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -192,6 +194,7 @@ func TestAForkedLogIsProven(t *testing.T) {
 					return at == common && above
 				})
 			}
+			bothBranches(t, s.acme, s.arbiter, s.vendor, common)
 			forkedLog := func(what string, err error) {
 				t.Helper()
 				var d *fault.Denied
@@ -229,6 +232,54 @@ func TestAForkedLogIsProven(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// bothBranches: of a log that has forked a node lists the branch that it holds, on which the
+// agent one was made, and what it keeps of the other, once entries of it were shown.
+func bothBranches(t *testing.T, at, other, of *fort, common uint64) {
+	t.Helper()
+	const held, kept = "one", "two"
+	org := url.PathEscape(of.cfg.Org.String())
+	if b, err := at.node.events.Branch(t.Context(), of.cfg.Org); err == nil && b.To == b.From {
+		showBranch(t, at, other, of, common)
+	}
+	var l httpapi.Events
+	at.must(http.MethodGet, "/api/v1/events?standing=contested&org="+org, nil, &l)
+	if !slices.ContainsFunc(l.Events, func(e httpapi.Event) bool { return strings.Contains(e.Words, strconv.Quote(held)) }) {
+		t.Errorf("%s lists as contested %+v", at.cfg.Name, l.Events)
+	}
+	var b httpapi.LogBranch
+	at.must(http.MethodGet, "/api/v1/log/"+org+"/branch", nil, &b)
+	if b.Org != of.cfg.Org.String() || b.From != common || b.To-b.From != uint64(len(b.Events)) || b.Next != nil ||
+		!slices.ContainsFunc(b.Events, func(e httpapi.BranchEvent) bool { return strings.Contains(e.Words, strconv.Quote(kept)) }) {
+		t.Errorf("%s keeps of the other branch %+v", at.cfg.Name, b)
+	}
+	at.must(http.MethodGet, "/api/v1/log/"+org+"/branch?limit=1", nil, &b)
+	if len(b.Events) != 1 || (b.Next == nil) != (b.To-b.From == 1) || b.Next != nil && *b.Next != b.From+1 {
+		t.Errorf("a page of one: %+v", b)
+	}
+	var d *fault.Denied
+	if err := at.call(http.MethodGet, "/api/v1/log/self/branch", nil, nil); !errors.As(err, &d) || d.Code != fault.NotFound || d.Hint == "" {
+		t.Errorf("the branch of a log that did not fork: %v", err)
+	}
+}
+
+// showBranch has a node keep what another holds of a log above a size.
+func showBranch(t *testing.T, at, other, of *fort, common uint64) {
+	t.Helper()
+	l, err := other.node.events.Log(t.Context(), of.cfg.Org)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, _ := l.Head()
+	var list []attestation.Entry
+	err = l.Entries(t.Context(), common, h.Size, func(_ uint64, en attestation.Entry) error {
+		list = append(list, bytes.Clone(en))
+		return nil
+	})
+	if err := errors.Join(err, at.node.events.KeepBranch(t.Context(), of.cfg.Org, common, list)); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"trustnode/node/config"
 	"trustnode/node/fault"
+	"trustnode/node/httpapi"
 	"trustnode/node/recorder"
 	"trustnode/node/store"
 	"trustnode/node/vault"
@@ -33,7 +34,8 @@ const flushWait = 5 * time.Second
 
 // BackupOptions say what goes into a backup.
 type BackupOptions struct {
-	UpdateKeys bool // also the store of the keys of the next DID entry
+	Keys       bool // also DIR/keys, sealed as it is
+	UpdateKeys bool // also the store of the keys of the next DID entry, likewise
 	Version    string
 	Log        *slog.Logger
 	Progress   func(keys uint64) // database keys written; optional
@@ -60,8 +62,8 @@ func (n *Node) Backup(ctx context.Context, w io.Writer, o BackupOptions) error {
 	return snapshot{n.cfg, n.state, n.audit, n.self.Rec.Hold, o}.write(ctx, w)
 }
 
-func (n *Node) backup(ctx context.Context, w io.Writer, updateKeys bool) error {
-	return n.Backup(ctx, w, BackupOptions{UpdateKeys: updateKeys})
+func (n *Node) backup(ctx context.Context, w io.Writer, with httpapi.BackupWith) error {
+	return n.Backup(ctx, w, BackupOptions{Keys: with.Keys, UpdateKeys: with.UpdateKeys})
 }
 
 // Backup writes a backup of a directory that no process has open. It needs no passphrase:
@@ -162,8 +164,31 @@ func copyPart(v *vault.Writer, name, from string) error {
 	})
 }
 
+// keys adds the key store where asked for, with those of persons beneath it, each sealed
+// under its own passphrase.
 func (s snapshot) keys(v *vault.Writer) error {
-	return copyDir(v, keysDir, filepath.Join(s.cfg.Dir, keysDir))
+	if !s.o.Keys {
+		return nil
+	}
+	if err := copyDir(v, keysDir, filepath.Join(s.cfg.Dir, keysDir)); err != nil {
+		return err
+	}
+	people, err := os.ReadDir(filepath.Join(s.cfg.Dir, keysDir, peopleDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, p := range people {
+		if name := path.Join(keysDir, peopleDir, p.Name()); p.IsDir() && isPerson(name) {
+			err = errors.Join(err, copyDir(v, name, filepath.Join(s.cfg.Dir, filepath.FromSlash(name))))
+		}
+	}
+	return err
+}
+
+// isPerson reports whether a name inside the data directory is that of a person's store.
+func isPerson(dir string) bool {
+	above, name := path.Split(dir)
+	return above == keysDir+"/"+peopleDir+"/" && handle.MatchString(name)
 }
 
 // updateKeys adds the update store where asked for, wherever it lies.

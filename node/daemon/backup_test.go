@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,8 +18,10 @@ import (
 	"time"
 
 	"trustnode/attestation/audit"
+	"trustnode/did"
 	"trustnode/did/pins"
 	"trustnode/node/config"
+	"trustnode/node/fault"
 	"trustnode/node/httpapi"
 	"trustnode/node/store"
 	"trustnode/node/vault"
@@ -31,7 +35,7 @@ func (s *seat) backup() (name string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if err := errors.Join(s.api.Download(s.t.Context(), http.MethodPost, "/api/v1/backup?update_keys=true", f), f.Close()); err != nil {
+	if err := errors.Join(s.api.Download(s.t.Context(), http.MethodPost, "/api/v1/backup?keys=true&update_keys=true", f), f.Close()); err != nil {
 		s.t.Fatal(err)
 	}
 	return name
@@ -62,9 +66,10 @@ func restoreFile(ctx context.Context, name, dir string) (RestoreReport, error) {
 	return Restore(ctx, f, RestoreOptions{Dir: dir, Log: slog.New(slog.DiscardHandler)})
 }
 
+// fsck verifies all of a stopped seat, every event judged anew.
 func (s *seat) fsck() FsckReport {
 	s.t.Helper()
-	r, err := Fsck(s.t.Context(), s.cfg, FsckOptions{Log: slog.New(slog.DiscardHandler)})
+	r, err := Fsck(s.t.Context(), s.cfg, FsckOptions{Rebuild: true, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -250,7 +255,7 @@ func offlineBackup(t *testing.T) (s *seat, b []byte) {
 	return s, w.Bytes()
 }
 
-// TestWhatABackupHolds: no token and, unless asked for, no update keys; what it was made of
+// TestWhatABackupHolds: no token and, unless asked for, no keys; what it was made of
 // verifies, and no directory that holds anything is written to.
 func TestWhatABackupHolds(t *testing.T) {
 	s, b := offlineBackup(t)
@@ -259,7 +264,7 @@ func TestWhatABackupHolds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range parts {
-		if strings.HasPrefix(p.Name, updateDir) || p.Name == TokenFile {
+		if strings.HasPrefix(p.Name, updateDir) || strings.HasPrefix(p.Name, keysDir) || p.Name == TokenFile {
 			t.Errorf("part %s", p.Name)
 		}
 	}
@@ -270,8 +275,8 @@ func TestWhatABackupHolds(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	dir := filepath.Join(t.TempDir(), "new")
-	if _, err := Restore(t.Context(), bytes.NewReader(b), RestoreOptions{Dir: dir, Log: slog.New(slog.DiscardHandler)}); err != nil {
-		t.Fatal(err)
+	if r, err := Restore(t.Context(), bytes.NewReader(b), RestoreOptions{Dir: dir, Log: slog.New(slog.DiscardHandler)}); err != nil || r.Keys || r.UpdateKeys {
+		t.Fatalf("%v: %+v", err, r)
 	}
 	err = filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
 		if err != nil {
@@ -286,6 +291,64 @@ func TestWhatABackupHolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestKeysComeBackWhereAskedFor: a backup with keys brings back the stores of the node and of
+// its persons byte for byte; one with update keys alone brings those alone.
+func TestKeysComeBackWhereAskedFor(t *testing.T) {
+	s, _ := offlineBackup(t)
+	person, err := PersonDir(s.cfg.Dir, "ada")
+	if err == nil {
+		_, err = HolderKey(t.Context(), person, []byte("a passphrase of hers"), did.DID{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range map[string]BackupOptions{"keys": {Keys: true}, "update keys": {UpdateKeys: true}, "both": {Keys: true, UpdateKeys: true}} {
+		o.Log = slog.New(slog.DiscardHandler)
+		var w bytes.Buffer
+		if err := Backup(t.Context(), s.cfg, &w, o); err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(t.TempDir(), "new")
+		r, err := Restore(t.Context(), bytes.NewReader(w.Bytes()), RestoreOptions{Dir: dir, Log: slog.New(slog.DiscardHandler)})
+		if err != nil || r.Keys != o.Keys || r.UpdateKeys != o.UpdateKeys {
+			t.Fatalf("%s: %v: %+v", name, err, r)
+		}
+		for part, asked := range map[string]bool{keysDir: o.Keys, updateDir: o.UpdateKeys} {
+			got, want := filesIn(t, filepath.Join(dir, part)), filesIn(t, filepath.Join(s.cfg.Dir, part))
+			if !asked {
+				want = nil
+			} else if len(want) == 0 {
+				t.Fatalf("%s: nothing in %s", name, part)
+			}
+			if !maps.Equal(got, want) {
+				t.Errorf("%s: %s holds %d files, want %d", name, part, len(got), len(want))
+			}
+		}
+		_, err = OpenOffline(t.Context(), config.Config{Dir: dir, Org: s.cfg.Org}, []byte("no passphrase at all"), slog.New(slog.DiscardHandler))
+		if d := fault.From(err); !o.Keys && (d.Reason != "keys" || d.Hint == "") || o.Keys && d.Reason != "passphrase" {
+			t.Errorf("%s: opened with %v", name, err)
+		}
+	}
+}
+
+// filesIn returns what the files beneath a directory hold.
+func filesIn(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(p)
+		out[strings.TrimPrefix(p, dir)] = string(b)
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // TestARestoreThatEndsHalfwayLeavesNoNode: a restore that is cancelled at any moment leaves

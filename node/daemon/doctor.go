@@ -23,7 +23,7 @@ import (
 func (n *Node) doctor(ctx context.Context) []httpapi.Check {
 	var out []httpapi.Check
 	for _, look := range []func(context.Context) []httpapi.Check{
-		n.checkIdentity, n.checkUpdateKeys, n.checkWitnesses, n.checkFiles, n.checkAgents, n.checkPartners, n.checkLog, n.checkState, n.checkSpace,
+		n.checkIdentity, n.checkUpdateKeys, n.checkWitnesses, n.checkFiles, n.checkAgents, n.checkPartners, n.checkLog, n.checkErased, n.checkState, n.checkSpace,
 	} {
 		out = append(out, look(ctx)...)
 	}
@@ -206,6 +206,26 @@ func (n *Node) checkLog(ctx context.Context) []httpapi.Check {
 		return []httpapi.Check{ok("log: %d entries, open", n.logSize(n.cfg.Org))}
 	}
 	return []httpapi.Check{warn("peers bring what is missing; if none will come: trustnode run --accept-unconfirmed", "the own log is %s: %s", state, why)}
+}
+
+// maxNamed is how many rows a check names.
+const maxNamed = 4
+
+// checkErased tells of rows that were erased and came back with an older copy of the data.
+func (n *Node) checkErased(ctx context.Context) (out []httpapi.Check) {
+	list, err := n.self.Rec.RowsDue(ctx, maxNamed)
+	if err != nil {
+		return []httpapi.Check{fail("trustnode fsck on the stopped node says more", "whether erased rows came back cannot be read: %v", err)}
+	}
+	for _, d := range list {
+		var ids []string
+		for _, id := range d.Rows {
+			ids = append(ids, id.String())
+		}
+		out = append(out, fail("erase again the one that was erased, each by its id: trustnode event erase ID; trustnode loan audit shows rows of a loan",
+			"rows that were erased came back with an older copy of the data, and the log does not say which: %d of those under event %d, which are %s", d.Count, d.Index, strings.Join(ids, ", ")))
+	}
+	return out
 }
 
 func (n *Node) checkState(context.Context) []httpapi.Check {

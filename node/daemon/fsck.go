@@ -21,8 +21,9 @@ import (
 
 // FsckOptions say how a data directory is looked at.
 type FsckOptions struct {
-	Rebuild  bool                     // make the indexes anew from entries and rows, first
+	Rebuild  bool                     // make the indexes anew from entries and rows, first, and judge every event anew
 	Progress func(done, total uint64) // in log entries; optional
+	Judging  func(done, total uint64) // in events that are judged anew; optional
 	Log      *slog.Logger
 }
 
@@ -40,23 +41,31 @@ type FsckPins struct {
 	Recovering bool   `json:"recovering"` // peers have not confirmed yet that they know of none above
 }
 
+// FsckVerdicts is what judging every event anew came to.
+type FsckVerdicts struct {
+	Events    uint64 `json:"events"`    // of all logs
+	Undecided uint64 `json:"undecided"` // of these, authored when they came, by a key that its DID lists no more
+}
+
 // FsckReport is what an inspection of a data directory found.
 type FsckReport struct {
-	OK         bool        `json:"ok"`
-	Org        string      `json:"org"`
-	Logs       uint64      `json:"logs"`
-	Entries    uint64      `json:"entries"`
-	Notes      uint64      `json:"notes"`
-	Signatures uint64      `json:"signatures"` // of heads and cosignatures
-	Rows       uint64      `json:"rows"`
-	Bodies     uint64      `json:"bodies"`
-	Objects    uint64      `json:"objects"`
-	Waiting    uint64      `json:"waiting"` // in the outbox
-	Charters   int         `json:"charters"`
-	Rebuilt    bool        `json:"rebuilt"`
-	Pins       *FsckPins   `json:"pins,omitempty"` // absent where they could not be held against the logs
-	TookMS     int64       `json:"took_ms"`
-	Faults     []FsckFault `json:"faults"`
+	OK         bool      `json:"ok"`
+	Org        string    `json:"org"`
+	Logs       uint64    `json:"logs"`
+	Entries    uint64    `json:"entries"`
+	Notes      uint64    `json:"notes"`
+	Signatures uint64    `json:"signatures"` // of heads and cosignatures
+	Rows       uint64    `json:"rows"`
+	Bodies     uint64    `json:"bodies"`
+	Objects    uint64    `json:"objects"`
+	Waiting    uint64    `json:"waiting"` // in the outbox
+	Charters   int       `json:"charters"`
+	Rebuilt    bool      `json:"rebuilt"`
+	Pins       *FsckPins `json:"pins,omitempty"` // absent where they could not be held against the logs
+	// Verdicts is absent where no event was judged anew: it is not asked for, or what it rests on is damaged.
+	Verdicts *FsckVerdicts `json:"verdicts,omitempty"`
+	TookMS   int64         `json:"took_ms"`
+	Faults   []FsckFault   `json:"faults"`
 }
 
 // Fsck verifies a data directory that no process has open, with no network and no private
@@ -202,8 +211,25 @@ func (f *fsck) together(ctx context.Context) error {
 	}
 	node := &self.Node{Org: f.cfg.Org, DB: f.state, Rec: rec, Ring: ring, Lib: library.New(f.state), Log: slog.New(slog.DiscardHandler)}
 	node.Clock = self.NewClock(time.Now, last)
-	if f.r.Charters, err = member.Inspect(ctx, node, f.pins); err != nil {
+	charters, err := member.Inspect(ctx, node, f.pins)
+	if err != nil {
 		f.bad("state", err)
 	}
+	f.r.Charters = charters.Charters
+	if f.o.Rebuild && len(f.r.Faults) == 0 {
+		return f.verdicts(ctx, cfg, charters)
+	}
 	return ctx.Err()
+}
+
+// verdicts judges every event anew, by the charter that holds.
+func (f *fsck) verdicts(ctx context.Context, cfg recorder.Config, by member.Inspected) error {
+	cfg.Member, cfg.Quorum, cfg.Bounds = by.IsMember, by.Quorum, by.BoundsOf
+	n, err := recorder.InspectVerdicts(ctx, cfg, f.found, f.o.Judging)
+	if errors.Is(err, store.ErrCorrupt) {
+		f.bad("audit", err)
+		return nil
+	}
+	f.r.Verdicts = &FsckVerdicts{n.Events, n.Undecided}
+	return err
 }

@@ -134,7 +134,22 @@ func (n *Node) openDir(ctx context.Context, wait time.Duration) error {
 	return nil
 }
 
+// LookForKeys refuses a data directory without the node's keys, as a restore of a backup
+// without them leaves it, before anybody is asked for a passphrase.
+func LookForKeys(dir string) error {
+	place := filepath.Join(dir, keysDir)
+	there, err := keys.Exists(place)
+	if err != nil || there {
+		return err
+	}
+	return fault.New(fault.NotFound, "keys", "%s holds no keys: nothing can be signed", place).
+		WithHint("copy keys/ of the node's old data directory, or your copy of it, to %s; the passphrase is the one of that time", place)
+}
+
 func (n *Node) openKeys(pass []byte) error {
+	if err := LookForKeys(n.cfg.Dir); err != nil {
+		return err
+	}
 	ks, err := keys.Open(filepath.Join(n.cfg.Dir, keysDir), pass)
 	if errors.Is(err, keys.ErrPassphrase) {
 		return fault.New(fault.Unauthenticated, "passphrase", "the passphrase does not open the keys in %s", n.cfg.Dir).

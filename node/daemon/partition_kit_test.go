@@ -15,7 +15,7 @@ import (
 // fabric is the network between forts: each dials each other by a relay of its own, so that
 // one pair, one direction or one node can be cut while the nodes know nothing of it.
 type fabric struct {
-	t  *testing.T
+	t  testing.TB
 	mu sync.Mutex
 	by map[way]*relay // guarded by mu
 }
@@ -35,7 +35,7 @@ const (
 	stall      // connections stay and nothing passes, as behind a cable that was pulled
 )
 
-func newFabric(t *testing.T) *fabric {
+func newFabric(t testing.TB) *fabric {
 	f := &fabric{t: t, by: map[way]*relay{}}
 	t.Cleanup(func() {
 		f.mu.Lock()
@@ -89,11 +89,13 @@ func (f *fabric) relay(w way, target string) *relay {
 }
 
 // between cuts or heals both wires of a pair.
-func (f *fabric) between(a, b *fort, how cut) {
+func (f *fabric) between(a, b *fort, how cut) { f.wires(a.node, b.node, how) }
+
+func (f *fabric) wires(a, b *Node, how cut) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for w, r := range f.by {
-		if w.from == a.cfg.Name && w.to == b.node.transport.ID() || w.from == b.cfg.Name && w.to == a.node.transport.ID() {
+		if w.from == a.cfg.Name && w.to == b.transport.ID() || w.from == b.cfg.Name && w.to == a.transport.ID() {
 			r.set(how)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path"
 	"path/filepath"
 
 	"trustnode/node/config"
@@ -33,7 +34,8 @@ type RestoreReport struct {
 	At         string      `json:"at"` // of the backup
 	Version    string      `json:"version"`
 	Logs       []vault.Log `json:"logs"`
-	UpdateKeys bool        `json:"update_keys"`
+	Keys       bool        `json:"keys"`        // they came along
+	UpdateKeys bool        `json:"update_keys"` // likewise
 	Fsck       FsckReport  `json:"fsck"`
 }
 
@@ -62,7 +64,7 @@ func Restore(ctx context.Context, f io.ReadSeeker, o RestoreOptions) (RestoreRep
 		if err := b.all(f); err != nil {
 			return err
 		}
-		r.UpdateKeys = b.update
+		r.Keys, r.UpdateKeys = b.keys, b.update
 		r.Fsck, err = b.verify()
 		return err
 	})
@@ -84,7 +86,8 @@ type bringing struct {
 	o      RestoreOptions
 	head   vault.Head
 	config []byte // put in its place last: a directory without it is no node's
-	update bool
+	keys   bool   // parts of keys/ came
+	update bool   // parts of update-keys/ did
 }
 
 func (b *bringing) all(f io.ReadSeeker) error {
@@ -105,7 +108,7 @@ func (b *bringing) all(f io.ReadSeeker) error {
 
 // part puts one part in its place.
 func (b *bringing) part(name string, r io.Reader) error {
-	dir, file := filepath.Split(filepath.FromSlash(name))
+	dir, file := path.Split(name)
 	switch {
 	case name == partState:
 		return b.fill(stateDir, r, func(db store.DB) error {
@@ -117,8 +120,14 @@ func (b *bringing) part(name string, r io.Reader) error {
 		var err error
 		b.config, err = io.ReadAll(io.LimitReader(r, maxConfig))
 		return err
-	case name == pinsFile, (dir == keysDir+"/" || dir == updateDir+"/") && fs.ValidPath(name) && file != "":
-		b.update = b.update || dir == updateDir+"/"
+	case name == pinsFile:
+		return b.write(name, r)
+	case !fs.ValidPath(name) || file == "":
+	case dir == keysDir+"/", isPerson(path.Clean(dir)):
+		b.keys = true
+		return b.write(name, r)
+	case dir == updateDir+"/":
+		b.update = true
 		return b.write(name, r)
 	}
 	return fault.New(fault.Refused, "backup", "the backup holds a part %.80q that this version does not know", name)

@@ -28,9 +28,7 @@ const (
 // retain drops what is due, now and then. What is due is said by logs and by the age of
 // rows, so nothing is lost with a process.
 func (n *Node) retain(ctx context.Context) error {
-	tick := time.NewTicker(retainEvery)
-	defer tick.Stop()
-	for {
+	for ctx.Err() == nil {
 		at, err := n.self.Clock.Now()
 		if err == nil {
 			err = n.dropDue(ctx, at)
@@ -38,12 +36,36 @@ func (n *Node) retain(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			n.log.WarnContext(ctx, "what is due to go was not dropped; it is tried again", "err", err)
 		}
+		n.nextDue(ctx)
+	}
+	return nil
+}
+
+// nextDue waits until something more may be due: for a while, and no longer than until the own
+// log is open again where it was not, since what peers brought of it may say that bodies were
+// erased which an older copy of the data still has.
+func (n *Node) nextDue(ctx context.Context) {
+	tick := time.NewTimer(retainEvery)
+	defer tick.Stop()
+	for was := n.ownSettled(); ; {
+		changed := n.self.Rec.Changed()
+		if n.ownSettled() && !was {
+			return
+		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-tick.C:
+			return
+		case <-changed:
 		}
 	}
+}
+
+// ownSettled reports whether the own log is open and all of it judged.
+func (n *Node) ownSettled() bool {
+	state, _ := n.self.Rec.State()
+	return state == recorder.Open && n.events.Judged(n.cfg.Org) >= n.logSize(n.cfg.Org)
 }
 
 // dropDue drops bodies whose origin erased them, and rows past their age.

@@ -29,6 +29,7 @@ type Event struct {
 	Reason    string          `json:"reason,omitempty" doc:"why it does not stand as valid"`
 	Witnessed Witnessed       `json:"witnessed"`
 	Words     string          `json:"words" doc:"the event in one sentence, from its data alone"`
+	Clock     *int64          `json:"clock_s,omitempty" doc:"the clock of its organization is ahead: seconds by which at lies after the moment at which this node had seen the event, where that is more than the charter's clock_skew_s; it has no other effect"`
 }
 
 // Statement is what an event says of itself, believed or not.
@@ -264,11 +265,15 @@ type sight struct {
 	s      *server
 	active map[did.DID]bool
 	need   int
+	skew   time.Duration // that clocks may differ by
 }
 
 func (s *server) sight() *sight {
 	by, need := s.witnesses(did.DID{})
 	g := &sight{s: s, active: map[did.DID]bool{}, need: need}
+	if c, ok := s.Member.Charter(); ok {
+		g.skew = time.Duration(c.Head().Policy.ClockSkewS) * time.Second
+	}
 	for _, d := range by {
 		g.active[d] = true
 	}
@@ -277,18 +282,25 @@ func (s *server) sight() *sight {
 
 // event shows one event. What has not the form of one has a place and a standing only.
 func (g *sight) event(f attestation.Found) Event {
+	seen := g.s.Events.Witnessed(f.Org, f.Index)
 	out := Event{ID: f.Entry.ID().String(), Org: f.Org.String(), Index: f.Index, Level: f.Verdict.Level.String(), Standing: f.Verdict.Standing.String(),
-		Reason: string(f.Verdict.Reason), Witnessed: g.witnessed(f.Org, f.Index), Words: "not an event"}
+		Reason: string(f.Verdict.Reason), Witnessed: g.counted(f.Org, seen), Words: "not an event"}
 	if env, ev, err := f.Entry.Envelope(); err == nil {
 		out.Event, out.Words = json.RawMessage(env.Body), attestation.Words(ev)
+		out.Clock = clockAhead(ev.At, seen, g.s.Node.Org, g.skew)
 	}
 	return out
 }
 
 // witnessed says who has cosigned a head over one entry.
 func (g *sight) witnessed(org did.DID, index uint64) Witnessed {
+	return g.counted(org, g.s.Events.Witnessed(org, index))
+}
+
+// counted are those of some sightings of a log's entry that count.
+func (g *sight) counted(org did.DID, seen []attestation.Seen) Witnessed {
 	out := Witnessed{Need: g.need, By: []Sighting{}}
-	for _, w := range g.s.Events.Witnessed(org, index) {
+	for _, w := range seen {
 		if g.active[w.Org] && w.Org != org {
 			out.By = append(out.By, Sighting{Org: w.Org.String(), At: w.At.String()})
 		}

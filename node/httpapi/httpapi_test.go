@@ -124,6 +124,7 @@ var operations = map[string]struct {
 	"loanShow":         {route{"GET", "/api/v1/permissions/{id}"}, true},
 	"loanRevoke":       {route{"POST", "/api/v1/permissions/{id}/revoke"}, true},
 	"loanAudit":        {route{"GET", "/api/v1/permissions/{id}/audit"}, true},
+	"loanRevokeSigned": {route{"POST", "/api/v1/revocations"}, true},
 	"loanPreview":      {route{"POST", "/api/v1/permissions/preview"}, true},
 	"loanRequest":      {route{"POST", "/api/v1/loans/requests"}, true},
 	"loanRequestList":  {route{"GET", "/api/v1/loans/requests"}, true},
@@ -142,6 +143,13 @@ var operations = map[string]struct {
 	"memoryStats":      {route{"GET", "/api/v1/memory/stats"}, true},
 	"loanRead":         {route{"POST", "/api/v1/loans/read"}, true},
 	"loanSign":         {route{"POST", "/api/v1/loans/sign"}, true},
+	"loanCompare":      {route{"POST", "/api/v1/loans/compare"}, true},
+	"borrowerRevoke":   {route{"POST", "/api/v1/borrowers/{borrower}/revoke"}, true},
+	"subjectReaders":   {route{"GET", "/api/v1/subjects/{subject}/readers"}, true},
+	"subjectRevoke":    {route{"POST", "/api/v1/subjects/{subject}/revoke"}, true},
+	"entryReaders":     {route{"GET", "/api/v1/entries/{entry}/readers"}, true},
+	"auditCheck":       {route{"POST", "/api/v1/audit/check"}, true},
+	"auditRows":        {route{"GET", "/api/v1/audit"}, false},
 	"disputeFile":      {route{"POST", "/api/v1/disputes"}, true},
 	"disputeList":      {route{"GET", "/api/v1/disputes"}, true},
 	"disputeShow":      {route{"GET", "/api/v1/disputes/{id}"}, true},
@@ -149,6 +157,7 @@ var operations = map[string]struct {
 	"disputeRule":      {route{"POST", "/api/v1/disputes/{id}/rule"}, true},
 	"disputeExport":    {route{"GET", "/api/v1/disputes/{id}/export"}, true},
 	"eventList":        {route{"GET", "/api/v1/events"}, true},
+	"logBranch":        {route{"GET", "/api/v1/log/{did}/branch"}, true},
 	"eventShow":        {route{"GET", "/api/v1/events/{id}"}, true},
 	"eventWatch":       {route{"GET", "/api/v1/events/watch"}, true},
 	"eventErase":       {route{"POST", "/api/v1/events/{id}/erase"}, true},
@@ -211,7 +220,7 @@ type untouched struct{ read bool }
 func (u *untouched) Read([]byte) (int, error) { u.read = true; return 0, io.EOF }
 
 func filled(path string) string {
-	return strings.NewReplacer("{id}", "zQmNone", "{did}", "self", "{agent}", "ghost", "{prefix}", "tn1_AAAAAAAA").Replace(path)
+	return strings.NewReplacer("{id}", "zQmNone", "{did}", "self", "{agent}", "ghost", "{prefix}", "tn1_AAAAAAAA", "{borrower}", "ghost", "{subject}", "ghost", "{entry}", "eNone").Replace(path)
 }
 
 // The operator's routes are the operator's: who has no token is refused before a byte of

@@ -10,6 +10,12 @@ import (
 	"trustnode/node/lender"
 )
 
+// RevocationSigned is the end of a loan, signed elsewhere.
+type RevocationSigned struct {
+	Signed string `json:"signed" doc:"revocation in compact form"`
+	Text   string `json:"text,omitempty"`
+}
+
 // loanIssue are the operator's routes that make a permission, or say what it would be.
 func (s *server) loanIssue(api huma.API) {
 	register := func(path, id, summary string, preview bool) {
@@ -27,12 +33,21 @@ func (s *server) loanIssue(api huma.API) {
 	}
 	register("/api/v1/permissions", "loanIssue", "Issue a permission, or preview one", false)
 	register("/api/v1/permissions/preview", "loanPreview", "What a permission would lend; nothing is issued", true)
+	s.route(api, http.MethodPost, "/api/v1/revocations", "loanRevokeSigned", "End a loan of a person, by a revocation that the person signed", http.StatusOK, func(op huma.Operation) {
+		huma.Register(api, op, func(ctx context.Context, in *struct{ Body RevocationSigned }) (*struct{ Body LoanRevoked }, error) {
+			r, err := s.Lender.RevokeSigned(ctx, in.Body.Signed, in.Body.Text)
+			if err != nil {
+				return nil, s.refuse(err)
+			}
+			return &struct{ Body LoanRevoked }{LoanRevoked{ID: r.ID.String(), Loan: r.Loan.String(), At: stamp(r.At), Reads: r.Reads}}, nil
+		})
+	})
 }
 
 func issueOf(b LoanIssue) lender.IssueInput {
 	return lender.IssueInput{As: b.As, Request: b.Request, Replaces: b.Replaces, Lender: b.Lender, Borrower: b.Borrower, Scope: b.Scope, Purpose: b.Purpose,
 		Expires: b.Expires, MaxReads: b.MaxReads, Patterns: b.Patterns, NotBefore: b.NotBefore, CacheS: b.CacheS, Provenance: b.Provenance, Sublend: b.Sublend,
-		WriteTo: b.WriteTo, CostCap: b.CostCap, Preview: b.Preview}
+		WriteTo: b.WriteTo, CostCap: b.CostCap, Signed: b.Signed, Preview: b.Preview}
 }
 
 // optional fills what most loans do without.
@@ -59,6 +74,7 @@ func (l *Loan) optional(x lender.Loan) {
 	if x.Survey != nil {
 		l.Survey = surveyOf(x)
 	}
+	l.Body = string(x.Body)
 }
 
 func surveyOf(x lender.Loan) *Survey {

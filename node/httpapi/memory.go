@@ -2,10 +2,7 @@ package httpapi
 
 import (
 	"context"
-	"io"
-	"maps"
 	"net/http"
-	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -57,37 +54,5 @@ func (s *server) memory(api huma.API) {
 			return &struct{ Body Tagged }{Tagged{Changed: t.Changed, Released: t.Released}}, nil
 		})
 	})
-	s.route(api, http.MethodPost, "/api/v1/memory/imports", "memoryImport", "Import a memory file as it is streamed", http.StatusOK, func(op huma.Operation) {
-		op.MaxBodyBytes, op.BodyReadTimeout = -1, -1 // read as it comes, under the importer's own caps
-		huma.Register(api, op, s.importFile)
-	})
-}
-
-// importIn reads the file from the connection, never whole into memory.
-type importIn struct {
-	Agent   string `query:"agent" required:"true"`
-	Project string `query:"project"`
-	Format  string `query:"format"`
-	file    io.Reader
-}
-
-// Resolve implements huma.Resolver.
-func (in *importIn) Resolve(ctx huma.Context) []error {
-	in.file = ctx.BodyReader()
-	return nil
-}
-
-func (s *server) importFile(ctx context.Context, in *importIn) (*struct{ Body Imported }, error) {
-	r, err := s.Lender.Import(ctx, lender.ImportInput{Agent: in.Agent, Project: in.Project, Format: in.Format, File: in.file})
-	if err != nil {
-		return nil, s.refuse(err)
-	}
-	out := Imported{Imported: r.Imported, Known: r.Repeated, Rejected: []Rejected{}, Tags: []TagCount{}}
-	for _, x := range r.Rejected {
-		out.Rejected = append(out.Rejected, Rejected{Line: x.Line, Reason: x.Reason, Detail: x.Detail})
-	}
-	for _, tag := range slices.Sorted(maps.Keys(r.Tags)) {
-		out.Tags = append(out.Tags, TagCount{Tag: tag, N: r.Tags[tag]})
-	}
-	return &struct{ Body Imported }{out}, nil
+	s.memoryImport(api)
 }

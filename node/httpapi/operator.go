@@ -29,11 +29,16 @@ func (s *server) operator(api huma.API) {
 	s.agentMove(api)
 	s.loans(api)
 	s.loanSign(api)
+	s.borrowers(api)
+	s.subjects(api)
+	s.auditCheck(api)
+	s.compare(api)
 	s.disputes(api)
 	s.eventRoutes(api)
 	s.eraseRoute(api)
 	s.repairRoute(api)
 	s.notices(api)
+	s.branchRoute(api)
 }
 
 // maxWait caps how long a status request waits for a state.

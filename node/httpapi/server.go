@@ -78,6 +78,7 @@ func New(s Services, token, version string, log *slog.Logger) http.Handler {
 	srv.public(api, mux)
 	srv.borrower(api)
 	srv.asking(api)
+	srv.auditPage(api)
 	srv.operator(api)
 	mux.HandleFunc("/", noRoute)
 	return srv.logged(srv.resolving(mux))

@@ -35,7 +35,7 @@ type Services struct {
 	PublicEvents bool
 	Doctor       func(ctx context.Context) []Check
 	// Backup streams a backup of the running node; nil where none runs.
-	Backup func(ctx context.Context, w io.Writer, updateKeys bool) error
+	Backup func(ctx context.Context, w io.Writer, with BackupWith) error
 	// Erase erases something private of the own organization; waits says that it is durable
 	// and the log has not taken it yet.
 	Erase func(ctx context.Context, id envelope.ID) (e recorder.Erased, waits bool, err error)

@@ -102,13 +102,6 @@ type FedApplied struct {
 	Walk        []string `json:"walk" doc:"what was checked, line by line"`
 }
 
-// Rejected is an import line that was not taken, and why.
-type Rejected struct {
-	Line   int    `json:"line"`
-	Reason string `json:"reason"`
-	Detail string `json:"detail,omitempty" doc:"more for a person"`
-}
-
 // EventRef names an event in a log.
 type EventRef struct {
 	ID        string     `json:"id"`

@@ -19,6 +19,7 @@ type LoanIssue struct {
 	Sublend    string   `json:"sublend,omitempty" doc:"ask: the borrower may ask the lender to let a third agent in; none: not"`
 	WriteTo    []string `json:"write_to,omitempty" doc:"destinations, with pattern downstream_write"`
 	CostCap    string   `json:"cost_cap,omitempty" doc:"refused: there are no prices without a pact"`
+	Signed     string   `json:"signed,omitempty" doc:"the permission in compact form, where a person's own key signed the body of a preview; all else but request is left out"`
 	Preview    bool     `json:"preview,omitempty" doc:"say what would be lent, issue nothing"`
 }
 
@@ -52,6 +53,7 @@ type Loan struct {
 	Replaces   string      `json:"replaces,omitempty" doc:"permission that ended with its issue"`
 	Growth     *LoanGrowth `json:"growth,omitempty" doc:"it reaches much more than at issue; of a preview that replaces a loan, that one"`
 	Survey     *Survey     `json:"survey,omitempty" doc:"of a preview"`
+	Body       string      `json:"body,omitempty" doc:"of a preview, where a person lends: the bytes to sign"`
 }
 
 // LoanRead asks to read under a permission as one of the own agents.

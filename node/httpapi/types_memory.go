@@ -1,19 +1,5 @@
 package httpapi
 
-// Imported is the result of an import.
-type Imported struct {
-	Imported int        `json:"imported" doc:"entries taken in"`
-	Known    int        `json:"known" doc:"entries that were here already"`
-	Rejected []Rejected `json:"rejected"`
-	Tags     []TagCount `json:"tags"`
-}
-
-// TagCount is a tag and how many entries carry it.
-type TagCount struct {
-	Tag string `json:"tag"`
-	N   int    `json:"n"`
-}
-
 // MemoryAdd asks for one entry.
 type MemoryAdd struct {
 	Agent     string   `json:"agent" doc:"name or DID of the own agent in whose place it goes"`

@@ -14,18 +14,22 @@ import (
 // leaves that the agent lent, or borrowed within the organization. Each loan it lent then
 // gets its loan.ended; what a crash leaves without one, a sweep finds. It returns how many.
 func (l *Lender) AgentEnded(ctx context.Context, d did.DID) int {
-	for _, g := range l.gatesOf(d) {
-		g.close(drainTime)
-	}
+	drain(drainTime, l.gatesOf(d)...)
+	return l.endAll(ctx, func(k *known) bool { return k.perm.Body().Lender == d })
+}
+
+// endAll drafts the loan.ended of each open loan of which over says that it is revoked, and
+// returns of how many. What it could not, a sweep finds.
+func (l *Lender) endAll(ctx context.Context, over func(*known) bool) int {
 	ids, err := l.scanIDs(ctx, keyOpen, MaxLoans)
 	if err != nil {
-		l.n.Log.WarnContext(ctx, "the loans of an agent that ended are not told yet", "agent", d.String(), "error", err)
+		l.n.Log.WarnContext(ctx, "the ends of loans are not told yet", "error", err)
 		return 0
 	}
 	n := 0
 	for _, id := range ids {
 		k, err := l.permission(ctx, id)
-		if err == nil && k.perm.Body().Lender != d {
+		if err == nil && !over(k) {
 			continue
 		}
 		if err == nil {
@@ -40,7 +44,8 @@ func (l *Lender) AgentEnded(ctx context.Context, d did.DID) int {
 	return n
 }
 
-// gatesOf are the gates, held now, of loans to which an agent is a party. Whoever comes
+// gatesOf are the gates, held now, of loans to which an agent is a party, or the
+// organization that borrows. Whoever comes
 // later decides by the agent's row.
 func (l *Lender) gatesOf(d did.DID) (out []*gate) {
 	l.mu.Lock()

@@ -171,6 +171,9 @@ func (a *arrival) parties(tx store.Tx) (err error) {
 	if err := a.asker.May("borrow", a.at); err != nil {
 		return fault.Wrap(fault.Refused, lending.ReasonBorrower, err).WithHint("the borrower's organization has to issue an agent object with capability borrow")
 	}
+	if err := revokedBorrower(tx, a.asker.Agent, a.asker.Org); err != nil {
+		return fault.From(err).WithHint("the lender ended all loans to it, for good")
+	}
 	asked, err := self.Agent(tx, b.Aud)
 	if err != nil && !errors.Is(err, self.ErrNoAgent) {
 		return err

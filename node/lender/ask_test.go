@@ -155,6 +155,11 @@ func TestAskRefuses(t *testing.T) {
 			k.acme.Change(t, k.quant, func(a *self.AgentRow) { a.Capabilities = []string{"lend"} })
 		}, nil, fault.Refused, "borrower_ended"},
 		{"a revoked agent", func(t *testing.T, k *kit) { k.acme.Change(t, k.quant, func(a *self.AgentRow) { a.Revoked = true }) }, nil, fault.Refused, "borrower_ended"},
+		{"an agent that the lender revoked", func(t *testing.T, k *kit) {
+			if _, err := k.RevokeBorrower(t.Context(), k.quant.String(), "misuse", ""); err != nil {
+				t.Fatal(err)
+			}
+		}, nil, fault.Refused, "borrower_revoked"},
 		{"addressed to another organization", nil, func(k *kit, r *lending.LoanRequest) { r.Aud = k.quant }, fault.Unauthenticated, "audience"},
 		{"addressed to an agent nobody knows", nil, func(_ *kit, r *lending.LoanRequest) { r.Aud = did.MustParse("did:web:x.example:agents:y") }, fault.Unauthenticated, "audience"},
 		{"addressed to an agent that may not lend", func(t *testing.T, k *kit) {

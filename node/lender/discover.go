@@ -1,6 +1,7 @@
 package lender
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -134,9 +135,9 @@ func (d *discovering) decide(ctx context.Context, tx store.Tx, f lending.Found, 
 	if err != nil {
 		return outcome{}, err
 	}
-	if lender.Pub != key.Public() || lender.KID != key.kid {
+	if ok, err := d.l.signs(tx, &st, lender, key, m.at); !ok {
 		d.l.forgetKey(lender.Agent)
-		return outcome{}, lending.ErrMoved
+		return outcome{}, cmp.Or(err, lending.ErrMoved)
 	}
 	if st.Vis, err = d.l.n.Entries.Vis(tx, d.k.place); err != nil {
 		return outcome{}, err

@@ -13,7 +13,7 @@ import (
 // state: whoever comes later finds the revocation in its decision.
 type gate struct {
 	holders int        // guarded by Lender.mu
-	parties [2]did.DID // lender and borrower; never changes
+	parties [3]did.DID // lender, borrower, and the borrower's organization; never changes
 
 	mu     sync.Mutex
 	closed bool               // guarded by mu: no release begins any more
@@ -29,7 +29,7 @@ func (l *Lender) hold(k *known) *gate {
 	g := l.gates[k.perm.ID()]
 	if g == nil {
 		p := k.perm.Body()
-		g = &gate{busy: map[*Sender]func(){}, parties: [2]did.DID{p.Lender, p.Borrower}}
+		g = &gate{busy: map[*Sender]func(){}, parties: [3]did.DID{p.Lender, p.Borrower, k.issued.BorrowerOrg}}
 		l.gates[k.perm.ID()] = g
 	}
 	g.holders++
@@ -76,30 +76,42 @@ func (g *gate) isClosed() bool {
 	return g.closed
 }
 
-// close lets no release begin any more and returns when the last one under way has
-// ended: by itself within wait, or aborted.
-func (g *gate) close(wait time.Duration) {
-	g.mu.Lock()
-	g.closed = true
-	idle := g.idle
-	if len(g.busy) == 0 {
-		g.mu.Unlock()
-		return
+// drain closes gates, so that no release begins any more, and returns when the last one
+// under way has ended: by itself within wait, which is for all together, or aborted.
+func drain(wait time.Duration, gates ...*gate) {
+	idle := make([]<-chan struct{}, len(gates))
+	for i, g := range gates {
+		idle[i] = g.close()
 	}
-	if idle == nil {
-		idle = make(chan struct{})
-		g.idle = idle
-	}
-	g.mu.Unlock()
 	t := time.NewTimer(wait)
 	defer t.Stop()
-	select {
-	case <-idle:
-		return
-	case <-t.C:
+	for i, g := range gates {
+		select {
+		case <-idle[i]:
+			continue
+		case <-t.C:
+			t.Reset(0) // for all that follow too
+		}
+		g.abort()
+		<-idle[i]
 	}
-	g.abort()
-	<-idle
+}
+
+// none is the end of releases of which there are none.
+var none = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// close lets no release begin any more; the channel is closed once none is under way.
+func (g *gate) close() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	if len(g.busy) == 0 {
+		return none
+	}
+	if g.idle == nil {
+		g.idle = make(chan struct{})
+	}
+	return g.idle
 }
 
 func (g *gate) abort() {

@@ -19,9 +19,10 @@ import (
 type issuing struct {
 	l        *Lender
 	at       time.Time
-	asked    *asking      // the request it answers, or nil
-	parent   *known       // the permission it is a part of, or nil
-	old      *replacement // the permission it replaces, or nil
+	asked    *asking            // the request it answers, or nil
+	parent   *known             // the permission it is a part of, or nil
+	old      *replacement       // the permission it replaces, or nil
+	signed   *envelope.Envelope // what a person signed elsewhere, or nil
 	lender   self.AgentRow
 	borrower self.AgentRow
 	place    memory.Place
@@ -60,19 +61,32 @@ func (i *issuing) prepare(ctx context.Context, in IssueInput) error {
 	if in.As != "" {
 		return i.l.needsGate(ctx, in.As)
 	}
+	if in.Signed != "" {
+		if err := i.fillSigned(&in); err != nil {
+			return err
+		}
+	}
 	if err := i.fill(ctx, &in); err != nil {
 		return err
 	}
 	if err := i.parties(ctx, in); err != nil {
 		return err
 	}
-	if err := i.draft(in); err != nil {
+	if err := i.body(in); err != nil {
 		return err
 	}
 	if err := i.lint(ctx); err != nil {
 		return err
 	}
 	return i.judge()
+}
+
+// body is drafted here, or came signed.
+func (i *issuing) body(in IssueInput) error {
+	if i.signed != nil {
+		return i.checkSigned()
+	}
+	return i.draft(in)
 }
 
 // needsGate refuses what an agent may do only once a person approved it: the authority

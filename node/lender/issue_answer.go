@@ -42,7 +42,7 @@ func (i *issuing) fillAsked(ctx context.Context, in *IssueInput) error {
 	if err := same("lender", &in.Lender, body.Aud.String(), i.named(ctx, in.Lender)); err != nil {
 		return err
 	}
-	if err := same("borrower", &in.Borrower, borrower.String(), in.Borrower); err != nil {
+	if err := same("borrower", &in.Borrower, borrower.String(), i.named(ctx, in.Borrower)); err != nil {
 		return err
 	}
 	setDefault(&in.Purpose, body.Purpose)

@@ -1,6 +1,7 @@
 package lender
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -23,11 +24,7 @@ type matchesBody struct {
 
 // commit signs the permission and writes the loan, all of it or nothing.
 func (i *issuing) commit(ctx context.Context) (Loan, error) {
-	key, err := i.l.signer(ctx, i.lender)
-	if err != nil {
-		return Loan{}, err
-	}
-	e, err := envelope.Seal(ctx, i.p, key)
+	e, err := i.seal(ctx)
 	if err != nil {
 		return Loan{}, err
 	}
@@ -53,6 +50,18 @@ func (i *issuing) commit(ctx context.Context) (Loan, error) {
 	return out, nil
 }
 
+// seal signs the body, unless a person did.
+func (i *issuing) seal(ctx context.Context) (envelope.Envelope, error) {
+	if i.signed != nil {
+		return *i.signed, nil
+	}
+	key, err := i.l.signer(ctx, i.lender)
+	if err != nil {
+		return envelope.Envelope{}, err
+	}
+	return envelope.Seal(ctx, i.p, key)
+}
+
 // store is the one transaction. A permission that is replaced ends as by Revoke: durable,
 // then its releases under way are drained.
 func (i *issuing) store(ctx context.Context, k *known, body []byte) error {
@@ -63,6 +72,9 @@ func (i *issuing) store(ctx context.Context, k *known, body []byte) error {
 		return i.l.n.DB.Update(ctx, func(tx store.Tx) error {
 			if err := i.again(tx); err != nil {
 				return err
+			}
+			if _, err := tx.Get(idKey(keyPerm, k.perm.ID())); !errors.Is(err, store.ErrNotFound) { // signed elsewhere, and sent twice
+				return cmp.Or[error](err, fault.New(fault.Conflict, "issued", "permission %s is issued already", k.perm.ID()).WithHint("trustnode loan show %s", k.perm.ID()))
 			}
 			if err := i.answered(tx, k.perm.ID()); err != nil {
 				return err
@@ -82,11 +94,17 @@ func (i *issuing) store(ctx context.Context, k *known, body []byte) error {
 	if err := update(store.Urgent(ctx)); err != nil {
 		return err
 	}
-	g.close(drainTime)
-	if err := i.l.end(ctx, old, "revoked"); err != nil {
-		i.l.n.Log.WarnContext(ctx, "the end of a loan is not in the log yet", "loan", old.perm.ID().String(), "error", err)
-	}
+	i.l.finish(ctx, old, g)
 	return nil
+}
+
+// finish is what follows a revocation that is durable: releases under way are drained, and
+// the log is told.
+func (l *Lender) finish(ctx context.Context, k *known, g *gate) {
+	drain(drainTime, g)
+	if err := l.end(ctx, k, "revoked"); err != nil {
+		l.n.Log.WarnContext(ctx, "the end of a loan is not in the log yet", "loan", k.perm.ID().String(), "error", err)
+	}
 }
 
 // again looks, inside the transaction, whether both agents still are what they were.
@@ -100,7 +118,7 @@ func (i *issuing) again(tx store.Tx) error {
 			return fault.New(fault.Conflict, "agent", "agent %s changed meanwhile", was.Name).WithHint("try again")
 		}
 	}
-	return nil
+	return revokedBorrower(tx, i.borrower.Agent, i.borrower.Org)
 }
 
 func (i *issuing) write(tx store.Tx, k *known, body []byte) error {

@@ -42,7 +42,7 @@ func (i *issuing) draft(in IssueInput) error {
 	i.p = lending.Permission{
 		Lender: i.lender.Agent, Kid: i.lender.KID, Borrower: i.borrower.Agent, Scope: scope, Purpose: in.Purpose,
 		IssuedAt: envelope.TimeOf(i.at), ExpiresAt: end, MaxReads: in.MaxReads, Patterns: []string{lending.PatternRead},
-		Revocation: i.l.n.Org.String() + "#lending", Nonce: lending.NewNonce(),
+		Revocation: i.revocation(), Nonce: lending.NewNonce(),
 	}
 	if i.parent != nil {
 		i.p.Parent = i.parent.perm.ID()
@@ -52,6 +52,9 @@ func (i *issuing) draft(in IssueInput) error {
 	}
 	return i.options(in)
 }
+
+// revocation is where a permission of this organization is checked.
+func (i *issuing) revocation() string { return i.l.n.Org.String() + "#lending" }
 
 // options are the members that most permissions do without.
 func (i *issuing) options(in IssueInput) (err error) {

@@ -23,6 +23,11 @@ func (i *issuing) parties(ctx context.Context, in IssueInput) error {
 	if i.place, err = place(i.lender); err != nil {
 		return err
 	}
+	if i.lender.Kind == human { // else no read of it could be answered
+		if _, err := i.l.receiptsKey(ctx, i.lender); err != nil {
+			return err
+		}
+	}
 	if i.borrower, err = i.l.borrower(ctx, in.Borrower); err != nil {
 		return err
 	}

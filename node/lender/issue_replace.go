@@ -36,7 +36,7 @@ func (i *issuing) fillOld(ctx context.Context, in *IssueInput) error {
 	if err := same("lender", &in.Lender, p.Lender.String(), i.named(ctx, in.Lender)); err != nil {
 		return err
 	}
-	if err := same("borrower", &in.Borrower, p.Borrower.String(), in.Borrower); err != nil {
+	if err := same("borrower", &in.Borrower, p.Borrower.String(), i.named(ctx, in.Borrower)); err != nil {
 		return err
 	}
 	setDefault(&in.Scope, p.Scope.String())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"trustnode/did/envelope"
 	"trustnode/federation/lending"
 	"trustnode/node/self"
 )
@@ -16,6 +17,11 @@ func (i *issuing) preview(ctx context.Context) (Loan, error) {
 	}
 	out := Loan{Permission: i.p, BorrowerOrg: i.borrower.Org, Place: i.place.String(), Left: i.p.MaxReads, Matches: uint64(i.stats.Matches),
 		Hygiene: i.hygiene, Words: i.words(), Survey: &v}
+	if i.lender.Kind == human {
+		if out.Body, err = envelope.Marshal(i.p); err != nil {
+			return Loan{}, err
+		}
+	}
 	if i.old == nil {
 		return out, nil
 	}

@@ -18,7 +18,7 @@
 //	li/<id>                   issuedRow: what was known at issue
 //	lo/<id>                   the loan is open; gone once loan.ended is drafted
 //	le/<id>                   id of the event loan.ended
-//	rev/<kind>/<target>       lending.RevokedBy
+//	rev/<kind>/<target>       lending.RevokedBy; of a borrower also .../<lending agent>, by each signer
 //	non/<borrower>/<nonce>    8 bytes of time it is forgotten, lending.NonceRecord
 //	non/<borrower>/<nonce>/ask  8 bytes of time it is forgotten, id of the loan request
 //	lr/<id>                   askRow: a loan request and what came of it
@@ -28,6 +28,9 @@
 //	vio/<id>/<class>          breachRow: denied acts, and which are in the log
 //	side/<row id>             lending.Side of a granted row
 //	bkp/<~time>               a backup was asked for
+//	rs/<tenant>/<subject>/<id>      readerRow: how often a permission read of a subject
+//	re/<tenant>/<project>/<entry>/<id>  readerRow: how often it read an entry
+//	ri                        8 bytes: number of the last audit row that both hold
 //
 // Signed objects (permissions, revocations, requests, receipts) lie in node/library; a
 // row names the request it answers.
@@ -68,6 +71,10 @@ const (
 	keyBreach = "vio/"
 	keySide   = "side/"
 	keyBackup = "bkp/"
+
+	keySubjectReader = "rs/"
+	keyEntryReader   = "re/"
+	keyIndexed       = "ri"
 )
 
 // Lender is the lending side of one node. It is safe for concurrent use.
@@ -76,6 +83,9 @@ type Lender struct {
 	slots  chan struct{} // of one call each
 	looked time.Time     // owned by Run: when it was last looked how far loans have grown
 	limits *limiter
+	agents self.AgentReader
+
+	indexing sync.Mutex // held by who brings the index of readers up to now
 
 	mu      sync.Mutex
 	known   map[envelope.ID]*known // guarded by mu
@@ -126,9 +136,11 @@ type issuedRow struct {
 	Request     envelope.ID `json:"request,omitempty"`  // loanrequest that it answers
 }
 
+// signer signs for an agent; what a person lent, an agent with capability receipts answers.
 type signer struct {
 	envelope.Signer
 	kid string
+	who did.DID // whose key it is
 }
 
 func idKey(prefix string, id envelope.ID) []byte { return []byte(prefix + id.String()) }
@@ -147,10 +159,18 @@ func getNonce(g library.Getter, key []byte) (*lending.NonceRecord, error) {
 		return nil, err
 	}
 	if len(b) < 8 {
-		return nil, fmt.Errorf("row %.40q is damaged", key)
+		return nil, errDamaged(true, string(key))
 	}
 	rec, err := lending.ParseNonceRecord(b[8:])
 	return &rec, err
+}
+
+// errDamaged is the error for a row that does not read, or nil.
+func errDamaged(bad bool, key string) error {
+	if !bad {
+		return nil
+	}
+	return fmt.Errorf("row %.40q is damaged", key)
 }
 
 func putNonce(tx store.Tx, key []byte, rec lending.NonceRecord) error {
@@ -254,6 +274,9 @@ func (l *Lender) lenderKey(ctx context.Context, d did.DID) (signer, error) {
 	if err != nil {
 		return signer{}, err
 	}
+	if row.Kind == human {
+		return l.receiptsKey(ctx, row)
+	}
 	return l.signer(ctx, row)
 }
 
@@ -266,6 +289,9 @@ func (l *Lender) forgetKey(d did.DID) {
 
 // signer returns the signer of an own agent with the key that its row names.
 func (l *Lender) signer(ctx context.Context, row self.AgentRow) (signer, error) {
+	if row.Kind == human {
+		return signer{}, errPerson(row)
+	}
 	l.mu.Lock()
 	s, ok := l.signers[row.Agent]
 	l.mu.Unlock()
@@ -283,14 +309,18 @@ func (l *Lender) signer(ctx context.Context, row self.AgentRow) (signer, error) 
 		return signer{}, fault.New(fault.Unavailable, "no_key", "the key held here for agent %s is not the one its object names", row.Name).
 			WithHint("give the agent a new object")
 	}
-	s = signer{key, kid}
+	s = signer{key, kid, row.Agent}
+	l.keepSigner(row.Agent, s)
+	return s, nil
+}
+
+func (l *Lender) keepSigner(d did.DID, s signer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.signers) >= maxKnown {
 		clear(l.signers)
 	}
-	l.signers[row.Agent] = s
-	return s, nil
+	l.signers[d] = s
 }
 
 // clock returns the time to decide at, and whether it is trusted.

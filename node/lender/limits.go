@@ -17,6 +17,8 @@ const (
 	MaxAuditGone = 100_000
 	// MaxLoans is the most loans of one list.
 	MaxLoans = 10_000
+	// MaxCheck is the longest file to check, in bytes: more than any answer.
+	MaxCheck = 2 << 20
 	// MaxReasonText is the longest text to go with a revocation, in bytes.
 	MaxReasonText = 1024
 	// MaxAsks is how many loan requests of one borrower may wait for an answer, and
@@ -50,6 +52,10 @@ const (
 	sweepEvery = time.Minute
 	// sweepBatch is how many keys one transaction of a sweep changes.
 	sweepBatch = 512
+	// maxIndexRows and maxIndexKeys bound what one transaction of the index of readers takes
+	// up: an answer of 100 entries adds 116 keys at most, of store.MaxUpdateKeys.
+	maxIndexRows = 1024
+	maxIndexKeys = 8192
 	// violationEvery is the least time between two events of one class about one loan.
 	violationEvery = time.Hour
 	// maxRequests is how many requests one violation names: each denial reads them.

@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"trustnode/attestation/audit"
 	"trustnode/did"
-	"trustnode/did/envelope"
-	"trustnode/federation/lending"
 	"trustnode/node/fault"
 	"trustnode/node/library"
 	"trustnode/node/memory"
@@ -93,47 +90,6 @@ func (l *Lender) AddEntry(ctx context.Context, in AddInput) (memory.Entry, error
 		return memory.Entry{}, refusal(err)
 	}
 	return out, nil
-}
-
-// Import streams a file into the memory of an agent's project, where its entries wait in
-// quarantine. What was taken is in the report beside an error too.
-func (l *Lender) Import(ctx context.Context, in ImportInput) (memory.Report, error) {
-	im, file, err := memory.ImporterFor(in.Format, in.File)
-	if err != nil {
-		return memory.Report{}, refusal(err)
-	}
-	var a self.AgentRow
-	var at memory.Place
-	err = l.n.DB.Update(ctx, func(tx store.Tx) (err error) {
-		a, at, err = l.settle(tx, in.Agent, in.Project)
-		return err
-	})
-	if err != nil {
-		return memory.Report{}, refusal(err)
-	}
-	w, err := memory.NewWriter(at, a.Agent, memory.ByImport)
-	if err != nil {
-		return memory.Report{}, refusal(err)
-	}
-	began, _ := l.clock()
-	also := func(tx store.Tx, es []memory.Entry) error {
-		return errors.Join(l.imported(tx, a, at, im.Name(), len(es)), spanned(tx, at, began, es))
-	}
-	rep, err := l.n.Entries.Import(ctx, w, im, file, memory.ImportOptions{DryRun: in.DryRun, Also: also})
-	return rep, refusal(err)
-}
-
-// imported drafts the row of one transaction of an import.
-func (l *Lender) imported(tx store.Tx, a self.AgentRow, in memory.Place, format string, n int) error {
-	at, _ := l.clock()
-	body, _, err := lending.MarshalRow(lending.ImportRow{
-		At: envelope.TimeOf(at), By: a.Agent.String(), Count: uint64(n), Format: format, Op: lending.OpImport, Place: in.String(), Salt: lending.NewSalt(),
-	})
-	if err != nil {
-		return err
-	}
-	_, err = l.n.Rec.Row(tx, audit.Row{Kind: lending.OpImport, Body: body, Keys: []string{a.Agent.String()}})
-	return err
 }
 
 // project is the place of a verb that names a project and no agent.

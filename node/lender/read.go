@@ -1,6 +1,7 @@
 package lender
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func (l *Lender) authenticate(ctx context.Context, compact string) (envelope.Ver
 		return none, asker, err
 	}
 	src := envelope.KeySourceFunc(func(ctx context.Context, who did.DID, kid string) (did.Key, error) {
-		row, err := self.Agent(self.ViewGetter(ctx, l.n.DB), who)
+		row, err := l.agents.Agent(self.ViewGetter(ctx, l.n.DB), who)
 		if errors.Is(err, self.ErrNoAgent) {
 			return did.Key{}, fmt.Errorf("%w: %w", envelope.ErrUnknownKey, err)
 		}
@@ -214,9 +215,9 @@ func (r *reading) decide(ctx context.Context, tx store.Tx, f lending.Found, fail
 	if err != nil {
 		return outcome{}, err
 	}
-	if lender.Pub != key.Public() || lender.KID != key.kid {
+	if ok, err := r.l.signs(tx, &st, lender, key, m.at); !ok {
 		r.l.forgetKey(lender.Agent)
-		return outcome{}, lending.ErrMoved
+		return outcome{}, cmp.Or(err, lending.ErrMoved)
 	}
 	if st.Vis, err = r.l.n.Entries.Vis(tx, r.k.place); err != nil {
 		return outcome{}, err

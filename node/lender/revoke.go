@@ -37,8 +37,8 @@ func (l *Lender) Revoke(ctx context.Context, idOrCompact, reason, text string) (
 	if err != nil {
 		return Revoked{}, err
 	}
-	if len(text) > MaxReasonText || envelope.CheckText(text, true) != nil {
-		return Revoked{}, fault.New(fault.Invalid, "text", "not a text of at most %d bytes", MaxReasonText).WithHint("shorten --text")
+	if err := checkReasonText(text); err != nil {
+		return Revoked{}, err
 	}
 	k, err := l.issued(ctx, id)
 	if err != nil {
@@ -54,33 +54,46 @@ func (l *Lender) Revoke(ctx context.Context, idOrCompact, reason, text string) (
 	defer l.drop(id, g)
 	out, err := l.commitRevocation(ctx, k, v, text)
 	if err != nil {
-		return Revoked{}, refusal(err)
+		return Revoked{}, l.notRevoked(ctx, id.String(), err)
 	}
-	g.close(drainTime)
+	drain(drainTime, g)
 	if err := l.end(ctx, k, "revoked"); err != nil {
 		l.n.Log.WarnContext(ctx, "the end of a loan is not in the log yet", "loan", id.String(), "error", err)
 	}
 	return out, nil
 }
 
-// revocation signs the revocation.
+// revocation signs the revocation of a loan.
 func (l *Lender) revocation(ctx context.Context, k *known, reason string, at time.Time) (envelope.Verified[lending.Revocation], error) {
-	var none envelope.Verified[lending.Revocation]
 	row, err := self.Agent(self.ViewGetter(ctx, l.n.DB), k.perm.Body().Lender)
 	if err != nil {
-		return none, err
+		return envelope.Verified[lending.Revocation]{}, err
 	}
-	key, err := l.signer(ctx, row)
+	return l.sealRevocation(ctx, row, lending.Target{Kind: lending.TargetPermission, ID: k.perm.ID().String()}, reason, at)
+}
+
+// sealRevocation signs a revocation as an own agent.
+func (l *Lender) sealRevocation(ctx context.Context, by self.AgentRow, t lending.Target, reason string, at time.Time) (envelope.Verified[lending.Revocation], error) {
+	var none envelope.Verified[lending.Revocation]
+	key, err := l.signer(ctx, by)
 	if err != nil {
 		return none, err
 	}
 	e, err := envelope.Seal(ctx, lending.Revocation{
-		At: envelope.TimeOf(at), Issuer: row.Agent, Kid: row.KID, Reason: reason, Target: k.perm.ID().String(), TargetKind: lending.TargetPermission,
+		At: envelope.TimeOf(at), Issuer: by.Agent, Kid: by.KID, Reason: reason, Target: t.ID, TargetKind: t.Kind,
 	}, key)
 	if err != nil {
 		return none, fault.Wrap(fault.Invalid, "reason", err).WithHint("ended, misuse, key_compromise, data_subject, policy, mistake or other")
 	}
-	return envelope.Open[lending.Revocation](ctx, e, anyTime(row))
+	return envelope.Open[lending.Revocation](ctx, e, anyTime(by))
+}
+
+// checkReasonText refuses a text that cannot go with a revocation.
+func checkReasonText(text string) error {
+	if len(text) > MaxReasonText || envelope.CheckText(text, true) != nil {
+		return fault.New(fault.Invalid, "text", "not a text of at most %d bytes", MaxReasonText).WithHint("shorten --text")
+	}
+	return nil
 }
 
 // commitRevocation writes it, unless there is one already.
@@ -124,43 +137,56 @@ func (l *Lender) mayRevoke(tx store.Tx, k *known) error {
 	return err
 }
 
+// notRevoked is the refusal of a revocation that is not durable: nothing has ended by it,
+// and that is said loudly.
+func (l *Lender) notRevoked(ctx context.Context, target string, err error) error {
+	d := fault.From(err)
+	if d.Code.Status() >= 500 {
+		l.n.Log.ErrorContext(ctx, "a revocation was NOT written: what it was to end goes on", "target", target, "error", err)
+	}
+	return refusal(err)
+}
+
 func (l *Lender) writeRevocation(tx store.Tx, k *known, v envelope.Verified[lending.Revocation], text string, reads uint64) error {
-	b, id, org := v.Body(), k.perm.ID(), k.issued.BorrowerOrg
+	return l.putRevocation(tx, v, k.issued.BorrowerOrg, k.perm.ID().String(), endingBody{ReasonText: text, Salt: lending.NewSalt(), Totals: totals{reads}})
+}
+
+// putRevocation writes what tells of a revocation: its row, found by key, its event, and the
+// object, which the borrower's organization may ask for.
+func (l *Lender) putRevocation(tx store.Tx, v envelope.Verified[lending.Revocation], org did.DID, key string, body endingBody) error {
+	b := v.Body()
 	row, _, err := lending.MarshalRow(lending.RevokeRow{
 		At: b.At, By: b.Issuer.String(), Op: lending.OpRevoke, Reason: b.Reason, Revocation: v.ID(), Salt: lending.NewSalt(), Target: b.Target, TargetKind: b.TargetKind,
 	})
 	if err != nil {
 		return err
 	}
-	_, err = l.n.Rec.Row(tx, audit.Row{Kind: lending.OpRevoke, Body: row, For: []did.DID{org}, Keys: []string{id.String(), v.ID().String()}})
+	_, err = l.n.Rec.Row(tx, audit.Row{Kind: lending.OpRevoke, Body: row, For: []did.DID{org}, Keys: []string{key, v.ID().String()}})
 	if err != nil {
 		return err
 	}
-	err = l.ending(tx, k, "loan.revoked", v.ID(), b.Reason, endingBody{ReasonText: text, Salt: lending.NewSalt(), Totals: totals{reads}})
+	_, err = l.ending(tx, attestation.Draft{
+		Type: "loan.revoked", Subject: b.Target, Refs: []envelope.ID{v.ID()}, Actor: b.Issuer,
+		Data: attestation.LoanEnded{Cause: b.Reason, Target: b.Target, TargetKind: b.TargetKind},
+	}, body, org)
 	return errors.Join(err,
 		l.n.Lib.Put(tx, library.Object{ID: v.ID(), What: "revocation", Bytes: v.Envelope().DSSE()}),
 		l.n.Lib.Grant(tx, v.ID(), org),
 	)
 }
 
-// ending drafts loan.revoked or loan.ended with its private body.
-func (l *Lender) ending(tx store.Tx, k *known, t attestation.Type, ref envelope.ID, cause string, body endingBody) error {
+// ending drafts loan.revoked or loan.ended with its private body, which org may read.
+func (l *Lender) ending(tx store.Tx, d attestation.Draft, body endingBody, org did.DID) (envelope.ID, error) {
 	b, err := envelope.Marshal(body)
 	if err != nil {
-		return err
+		return envelope.ID{}, err
 	}
-	id := k.perm.ID().String()
-	event, err := l.n.Rec.Event(tx, attestation.Draft{
-		Type: t, Subject: id, Refs: []envelope.ID{ref}, Actor: k.perm.Body().Lender, Body: b,
-		Data: attestation.LoanEnded{Cause: cause, Target: id, TargetKind: lending.TargetPermission},
-	})
+	d.Body = b
+	event, err := l.n.Rec.Event(tx, d)
 	if err != nil {
-		return err
+		return envelope.ID{}, err
 	}
-	if err := l.n.Lib.Grant(tx, envelope.IDOf(b), k.issued.BorrowerOrg); err != nil || t != "loan.ended" {
-		return err
-	}
-	return tx.Set(idKey(keyEnded, k.perm.ID()), []byte(event.String()))
+	return event, l.n.Lib.Grant(tx, envelope.IDOf(b), org)
 }
 
 // end drafts the one loan.ended of a loan, whatever ended it; where there is one already
@@ -177,9 +203,13 @@ func (l *Lender) end(ctx context.Context, k *known, cause string) error {
 			return err
 		}
 		body := endingBody{Salt: lending.NewSalt(), Totals: totals{loan.Reads}}
-		if err := l.ending(tx, k, "loan.ended", k.issued.Event, cause, body); err != nil {
+		event, err := l.ending(tx, attestation.Draft{
+			Type: "loan.ended", Subject: id.String(), Refs: []envelope.ID{k.issued.Event}, Actor: k.perm.Body().Lender,
+			Data: attestation.LoanEnded{Cause: cause, Target: id.String(), TargetKind: lending.TargetPermission},
+		}, body, k.issued.BorrowerOrg)
+		if err != nil {
 			return err
 		}
-		return tx.Delete(idKey(keyOpen, id))
+		return errors.Join(tx.Set(idKey(keyEnded, id), []byte(event.String())), tx.Delete(idKey(keyOpen, id)))
 	})
 }

@@ -40,6 +40,12 @@ func (l *Lender) exchange(ctx context.Context, frame []byte, s *frameSender) err
 		return s.asked(l.Ask(ctx, f.Request))
 	case lending.MethodAsked:
 		return s.asked(l.Asked(ctx, f.Request))
+	case lending.MethodAudit:
+		page, err := l.AuditPage(ctx, c, f.FromSeq)
+		if err != nil {
+			return err
+		}
+		return s.Send(page)
 	}
 	receipt, err := l.Status(ctx, c)
 	if err != nil {

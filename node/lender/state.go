@@ -84,7 +84,7 @@ func (l *Lender) load(g library.Getter, k *known, m moment) (lending.State, self
 	if st.Loan, st.Known, err = store.GetRow[lending.Loan](g, idKey(keyLoan, k.perm.ID())); err != nil {
 		return st, self.AgentRow{}, err
 	}
-	lender, live, err := live(g, p.Lender, "lend", m.at)
+	lender, live, err := l.live(g, p.Lender, "lend", m.at)
 	if err != nil {
 		return st, lender, err
 	}
@@ -106,14 +106,14 @@ func (l *Lender) load(g library.Getter, k *known, m moment) (lending.State, self
 // loadBorrower reads the borrower's agent and returns the organization it was lent to. An
 // agent that works for another one since is not whom the lender chose.
 func (l *Lender) loadBorrower(g library.Getter, k *known, at time.Time, st *lending.State) (did.DID, error) {
-	borrower, live, err := live(g, k.perm.Body().Borrower, "borrow", at)
+	borrower, live, err := l.live(g, k.perm.Body().Borrower, "borrow", at)
 	st.BorrowerLive = live && borrower.Org == k.issued.BorrowerOrg
 	return k.issued.BorrowerOrg, err
 }
 
 // live reads an agent's row and says whether it may use a capability.
-func live(g library.Getter, d did.DID, capability string, at time.Time) (self.AgentRow, bool, error) {
-	row, err := self.Agent(g, d)
+func (l *Lender) live(g library.Getter, d did.DID, capability string, at time.Time) (self.AgentRow, bool, error) {
+	row, err := l.agents.Agent(g, d)
 	if errors.Is(err, self.ErrNoAgent) {
 		return self.AgentRow{}, false, nil
 	}
@@ -128,9 +128,24 @@ func revoked(g library.Getter, p envelope.Verified[lending.Permission], org did.
 		if err != nil {
 			return nil, err
 		}
+		if ok && t.Kind == lending.TargetBorrower {
+			if by, err = bySigner(g, revKey(t), p.Body().Lender, by); err != nil {
+				return nil, err
+			}
+		}
 		if ok && first == nil {
 			first = &by
 		}
 	}
 	return first, nil
+}
+
+// bySigner is the revocation of a borrower that the lender of a permission signed, where
+// there is one.
+func bySigner(g library.Getter, key []byte, lender did.DID, other lending.RevokedBy) (lending.RevokedBy, error) {
+	own, ok, err := store.GetRow[lending.RevokedBy](g, revByKey(key, lender))
+	if !ok {
+		own = other
+	}
+	return own, err
 }

@@ -1,11 +1,13 @@
 package lender
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
 	"trustnode/did/envelope"
 	"trustnode/federation/lending"
+	"trustnode/node/fault"
 	"trustnode/node/self"
 	"trustnode/node/store"
 )
@@ -63,14 +65,17 @@ func (l *Lender) state(ctx context.Context, k *known, rq envelope.Verified[lendi
 	if lender.Revoked {
 		return "", denied(lenderEnded(k), "")
 	}
+	key, err := l.statusKey(ctx, lender)
+	if err != nil {
+		return "", err
+	}
+	if ok, err := l.signs(self.ViewGetter(ctx, l.n.DB), &st, lender, key, at); !ok {
+		return "", cmp.Or[error](err, fault.New(fault.Unavailable, "signer", "who signs receipts changed meanwhile").WithHint("ask again"))
+	}
 	receipt, err := lending.Status(st, rq, k.perm, at)
 	if den := (*lending.Denial)(nil); errors.As(err, &den) {
 		return "", denied(den, "")
 	}
-	if err != nil {
-		return "", err
-	}
-	key, err := l.signer(ctx, lender)
 	if err != nil {
 		return "", err
 	}

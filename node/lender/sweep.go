@@ -16,7 +16,8 @@ import (
 
 // Run sweeps at once and then each minute until ctx ends, and returns its error: loans
 // that ended get their event, also those a crash left without one; denied acts that
-// waited for their hour are told; nonces nobody can use any more are forgotten.
+// waited for their hour are told; nonces nobody can use any more are forgotten; who read
+// what is taken up from the audit rows.
 func (l *Lender) Run(ctx context.Context) error {
 	t := time.NewTicker(sweepEvery)
 	defer t.Stop()
@@ -38,7 +39,7 @@ func (l *Lender) sweep(ctx context.Context) error {
 	if !trusted {
 		return nil
 	}
-	return errors.Join(l.sweepLoans(ctx, at), l.sweepBreaches(ctx, at), l.sweepNonces(ctx, at), l.sweepMemory(ctx, at), l.sweepAsks(ctx, at), l.sweepGrowth(ctx, at))
+	return errors.Join(l.sweepLoans(ctx, at), l.sweepBreaches(ctx, at), l.sweepNonces(ctx, at), l.sweepMemory(ctx, at), l.sweepAsks(ctx, at), l.sweepGrowth(ctx, at), l.indexReaders(ctx))
 }
 
 func (l *Lender) sweepLoans(ctx context.Context, at time.Time) error {

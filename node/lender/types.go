@@ -1,7 +1,6 @@
 package lender
 
 import (
-	"io"
 	"time"
 
 	"trustnode/did"
@@ -47,15 +46,6 @@ type AddInput struct {
 	ExpiresAt   string   // likewise
 	Supersedes  string   // id of the entry that this one corrects
 	Approval    string   // id of an approval: a pointer, no power
-}
-
-// ImportInput asks to bring in a file.
-type ImportInput struct {
-	Agent   string // own agent in whose place it goes, by name or DID
-	Project string // as in AddInput
-	Format  string // auto (or empty), mcp
-	File    io.Reader
-	DryRun  bool // report only
 }
 
 // TagInput asks to change tags in a project.
@@ -114,6 +104,10 @@ type IssueInput struct {
 	WriteTo    []string // at most 4 destinations, with pattern downstream_write
 	CostCap    string   // refused: there are no prices without a pact
 
+	// Signed is the permission in its compact form, where a person's own key signed what
+	// a preview gave; all else but Request is then left out.
+	Signed string
+
 	Preview bool // say what would be lent, issue nothing
 }
 
@@ -135,6 +129,7 @@ type Loan struct {
 	Replaces    envelope.ID    // permission that ended with its issue, or zero
 	Growth      *Growth        // nil unless it has grown
 	Survey      *memory.Survey // of a preview
+	Body        []byte         // of a preview, where a person lends: what that person is to sign
 }
 
 // Call is one request of a borrower, as it came: the same bytes by every carrier.

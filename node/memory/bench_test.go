@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"testing"
@@ -80,22 +79,6 @@ func BenchmarkFind(b *testing.B) {
 				}
 			})
 		}
-	}
-}
-
-// BenchmarkImport is the time per durable entry.
-func BenchmarkImport(b *testing.B) {
-	db := badgerDB(b, b.TempDir())
-	defer db.Close()
-	e := New(db, (&clock{testNow}).now)
-	var text bytes.Buffer
-	for i := range b.N {
-		fmt.Fprintf(&text, `{"type":"entity","name":"entity %d","entityType":"client","observations":["observation number %d of a client"]}`+"\n", i/10, i)
-	}
-	b.ResetTimer()
-	rep, err := e.Import(ctx, writer(b, north, ByOperator), mcp{}, &text, ImportOptions{})
-	if err != nil || rep.Imported != b.N {
-		b.Fatal(rep.Imported, err)
 	}
 }
 

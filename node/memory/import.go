@@ -1,41 +1,60 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"io"
-	"slices"
 
 	"trustnode/node/store"
 )
+
+// Line is what an importer made of one piece of its source: a draft, a reason
+// why there is none (Reason), or what the format's rules leave out (Left).
+type Line struct {
+	Number   int      // line of the file, from 1
+	Item     int      // which one of that document's list, from 1; 0 where the line is the item
+	Draft    Draft    // unless Reason or Left is set
+	Subjects []string // natural names of whom it speaks of
+	Group    string   // the source's own partition; the operator says which project that is
+	Origin   string   // original id, or what identifies the statement in the source
+	Reason   string   // one word; the line is rejected
+	Detail   string   // more for a person; may be empty
+	Left     string   // one or a few words; left out by rule, which is no fault of the line
+}
+
+// Reasons of Import itself why a line is rejected; importers have theirs. A
+// draft that breaks a rule of 04 section 1 is rejected with the field's name.
+const (
+	RejectGroup = "group" // of a group that no project is named for
+	leftChanged = "changed at the source since an earlier import"
+)
+
+// Importer reads one foreign format.
+type Importer interface {
+	// Name is the format's name, a part of what makes an import idempotent.
+	Name() string
+	// Sniff reports whether a file that begins like this is of the format.
+	Sniff(head []byte) bool
+	// Lines streams a file in bounded memory and emits what it finds, in
+	// order. An error of emit ends it and is returned.
+	Lines(ctx context.Context, r io.Reader, emit func(Line) error) error
+}
 
 // ImportOptions say what an import does beside bringing in entries.
 type ImportOptions struct {
 	// DryRun reads and reports, and writes nothing.
 	DryRun bool
-	// Also is called in each transaction with the entries it brings in, and
-	// writes the audit rows. It may run again. nil is allowed.
-	Also func(tx store.Tx, es []Entry) error
+	// Groups says for each group of the source who brings it in, and with that
+	// into which place. A line of another group is rejected.
+	Groups map[string]Writer
+	// Also is called in each transaction, once for each place, with the entries
+	// it brings in, and writes the audit rows. It may run again. nil is allowed.
+	Also func(tx store.Tx, in Place, es []Entry) error
 	// Progress is called after each transaction with the last line read. nil
 	// is allowed.
 	Progress func(line int)
-}
-
-// Rejected is a line, or one statement of it, that was not imported.
-type Rejected struct {
-	Line   int    `json:"line"`
-	Reason string `json:"reason"`
-	Detail string `json:"detail,omitempty"`
-}
-
-// Report says what an import did.
-type Report struct {
-	Imported int            // entries brought in, or that a dry run would bring in
-	Repeated int            // statements that were there from an earlier line or run
-	Rejected []Rejected     // at most MaxRejected
-	More     int            // rejected beyond those
-	Tags     map[string]int // entries by tag; past 10,000 tags the others under ""
 }
 
 // Import streams a file into the writer's place. Every entry lands quarantined,
@@ -48,13 +67,12 @@ func (e *Entries) Import(ctx context.Context, by Writer, im Importer, r io.Reade
 	if err := by.place.check(); err != nil {
 		return Report{}, err
 	}
-	by.surface = ByImport
-	i := importing{e: e, by: by, im: im, o: o, report: Report{Tags: map[string]int{}, Rejected: []Rejected{}}}
+	i := importing{e: e, by: by, im: im, o: o, report: newReport(), seen: map[[16]byte]bool{}}
 	err := im.Lines(ctx, r, func(l Line) error { return i.take(ctx, l) })
 	if err == nil {
 		err = i.commit(ctx)
 	}
-	slices.SortStableFunc(i.report.Rejected, func(a, b Rejected) int { return a.Line - b.Line })
+	i.report.sort()
 	return i.report, err
 }
 
@@ -65,16 +83,37 @@ type importing struct {
 	im     Importer
 	o      ImportOptions
 	report Report
-	batch  []Line
+	batch  []drafted
 	bytes  int
+	seen   map[[16]byte]bool // of a dry run, which finds nothing of its own in the store
+}
+
+// drafted is a line and who brings it in.
+type drafted struct {
+	Line
+	by Writer
 }
 
 func (i *importing) take(ctx context.Context, l Line) error {
-	if l.Reason != "" {
-		i.reject(l)
+	switch {
+	case l.Left != "":
+		i.report.leave(l.Left)
+		return nil
+	case l.Reason != "":
+		i.report.reject(l)
 		return nil
 	}
-	i.batch = append(i.batch, l)
+	by := i.by
+	if l.Group != "" {
+		var named bool
+		if by, named = i.o.Groups[l.Group]; !named {
+			l.Reason, l.Detail = RejectGroup, l.Group
+			i.report.reject(l)
+			return nil
+		}
+	}
+	by.surface = ByImport
+	i.batch = append(i.batch, drafted{l, by})
 	i.bytes += len(l.Draft.Statement) + len(l.Draft.Data)
 	if len(i.batch) < importBatch && i.bytes < importBatchBytes {
 		return nil
@@ -82,81 +121,76 @@ func (i *importing) take(ctx context.Context, l Line) error {
 	return i.commit(ctx)
 }
 
-func (i *importing) reject(l Line) {
-	if len(i.report.Rejected) == MaxRejected {
-		i.report.More++
-		return
-	}
-	i.report.Rejected = append(i.report.Rejected, Rejected{l.Number, l.Reason, l.Detail})
-}
-
-// outcome is what one run of a batch came to; a second run replaces it.
-type outcome struct {
-	entries  []Entry
-	rejected []Line
-	repeated int
-}
-
-func (i *importing) commit(ctx context.Context) error {
+func (i *importing) commit(ctx context.Context) (err error) {
 	if len(i.batch) == 0 {
-		return nil
+		return ctx.Err()
 	}
 	var out outcome
-	err := i.e.db.Update(ctx, func(tx store.Tx) (err error) {
-		if out, err = i.write(tx); err != nil {
+	if i.o.DryRun {
+		err = i.e.db.View(ctx, func(r store.Reader) (err error) {
+			out, err = i.try(r)
 			return err
-		}
-		if i.o.DryRun {
-			return errDry
-		}
-		if i.o.Also != nil && len(out.entries) > 0 {
-			return i.o.Also(tx, out.entries)
-		}
-		return nil
-	})
-	if err != nil && err != errDry {
+		})
+	} else {
+		err = i.e.db.Update(ctx, func(tx store.Tx) (err error) {
+			out, err = i.write(tx)
+			return err
+		})
+	}
+	if err != nil {
 		return err
 	}
 	i.settle(out)
 	return nil
 }
 
-// errDry ends a dry run's transaction without a trace.
-var errDry = errors.New("dry run")
+// outcome is what one run of a batch came to; a second run replaces it.
+type outcome struct {
+	entries  []Entry
+	keys     [][16]byte // of a dry run
+	rejected []Line
+	repeated int
+	changed  int
+}
 
 func (i *importing) settle(out outcome) {
 	i.report.Imported += len(out.entries)
 	i.report.Repeated += out.repeated
+	for range out.changed {
+		i.report.leave(leftChanged)
+	}
 	for _, l := range out.rejected {
-		i.reject(l)
+		i.report.reject(l)
 	}
 	for _, e := range out.entries {
-		for _, t := range e.Tags {
-			if _, known := i.report.Tags[t]; !known && len(i.report.Tags) >= maxReportTags {
-				t = ""
-			}
-			i.report.Tags[t]++
+		i.report.tags(e.Tags)
+	}
+	for _, k := range out.keys {
+		if len(i.seen) < maxDrySeen {
+			i.seen[k] = true
 		}
 	}
 	if i.o.Progress != nil {
 		i.o.Progress(i.batch[len(i.batch)-1].Number)
 	}
+	clear(i.batch)
 	i.batch, i.bytes = i.batch[:0], 0
 }
 
+// write brings in a batch.
 func (i *importing) write(tx store.Tx) (out outcome, err error) {
+	byPlace := map[Place][]Entry{}
 	for _, l := range i.batch {
-		h := sha256.Sum256([]byte(i.im.Name() + "\x00" + l.Origin))
-		key := i.by.place.key("imp", string(h[:16]))
-		if _, err := tx.Get(key); err == nil {
-			out.repeated++
-			continue
-		} else if !errors.Is(err, store.ErrNotFound) {
+		_, key := i.key(l)
+		known, err := i.known(tx, key, l, &out)
+		if err != nil {
 			return outcome{}, err
 		}
-		n, err := i.e.Put(tx, i.by, l.Draft)
-		if bad := (*Invalid)(nil); errors.As(err, &bad) {
-			out.rejected = append(out.rejected, Line{Number: l.Number, Reason: bad.Field, Detail: bad.What})
+		if known {
+			continue
+		}
+		n, err := i.put(tx, l)
+		if out.refuses(l.Line, err) {
 			continue
 		}
 		if err != nil {
@@ -166,6 +200,123 @@ func (i *importing) write(tx store.Tx) (out outcome, err error) {
 			return outcome{}, err
 		}
 		out.entries = append(out.entries, n)
+		byPlace[n.Place] = append(byPlace[n.Place], n)
+	}
+	return out, i.also(tx, byPlace)
+}
+
+// put makes an entry of a line. Its subjects get their pseudonyms once it is known
+// that nothing else is wrong with it: a rejected line leaves no name behind.
+func (i *importing) put(tx store.Tx, l drafted) (Entry, error) {
+	if len(l.Subjects) > 0 {
+		if _, err := i.check(tx, l); err != nil {
+			return Entry{}, err
+		}
+	}
+	d := l.Draft
+	for _, name := range l.Subjects {
+		s, err := i.e.NameSubject(tx, l.by.place.tenant, name)
+		if err != nil {
+			return Entry{}, err
+		}
+		d.Subjects = append(d.Subjects, s.Pseudonym)
+	}
+	return i.e.Put(tx, l.by, d)
+}
+
+// check makes the entry that put would, all but its subjects, and stores nothing.
+func (i *importing) check(g Getter, l drafted) (Entry, error) {
+	if len(l.Subjects) > MaxSubjects {
+		return Entry{}, invalid("subjects", "%d, at most %d", len(l.Subjects), MaxSubjects)
+	}
+	for _, name := range l.Subjects {
+		if _, err := i.e.Subject(g, l.by.place.tenant, name); err != nil && !errors.Is(err, ErrNoSubject) {
+			return Entry{}, err
+		}
+	}
+	e, err := ingest(l.by, l.Draft, i.e.now())
+	if err == nil {
+		err = e.checkLists()
+	}
+	return e, err
+}
+
+func (i *importing) also(tx store.Tx, byPlace map[Place][]Entry) error {
+	if i.o.Also == nil {
+		return nil
+	}
+	for in, es := range byPlace {
+		if err := i.o.Also(tx, in, es); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// try tells what write would do.
+func (i *importing) try(r store.Reader) (out outcome, err error) {
+	batch := map[[16]byte]bool{}
+	for _, l := range i.batch {
+		hash, key := i.key(l)
+		if i.seen[hash] || batch[hash] {
+			out.repeated++
+			continue
+		}
+		known, err := i.known(r, key, l, &out)
+		if err != nil {
+			return outcome{}, err
+		}
+		if known {
+			continue
+		}
+		n, err := i.check(r, l)
+		if out.refuses(l.Line, err) {
+			continue
+		}
+		if err != nil {
+			return outcome{}, err
+		}
+		batch[hash] = true
+		out.keys = append(out.keys, hash)
+		out.entries = append(out.entries, n)
 	}
 	return out, nil
+}
+
+// key is where the store remembers that a line was brought in.
+func (i *importing) key(l drafted) ([16]byte, []byte) {
+	h := sha256.Sum256([]byte(i.im.Name() + "\x00" + l.Origin))
+	return [16]byte(h[:16]), l.by.place.key("imp", string(h[:16]))
+}
+
+// known reports whether a line was brought in before, and counts it. What was
+// forgotten since stays forgotten.
+func (i *importing) known(g Getter, key []byte, l drafted, out *outcome) (bool, error) {
+	id, err := g.Get(key)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	out.repeated++
+	e, err := load(g, l.by.place, string(id))
+	if err == nil && (e.Statement != l.Draft.Statement || !bytes.Equal(e.Data, l.Draft.Data)) {
+		out.changed++
+	}
+	if errors.Is(err, ErrNotFound) {
+		err = nil
+	}
+	return true, err
+}
+
+// refuses notes a line whose draft breaks a rule.
+func (out *outcome) refuses(l Line, err error) bool {
+	bad := (*Invalid)(nil)
+	if !errors.As(err, &bad) {
+		return false
+	}
+	l.Reason, l.Detail = bad.Field, bad.What
+	out.rejected = append(out.rejected, l)
+	return true
 }

@@ -30,17 +30,20 @@ const (
 	MaxList = 1000
 )
 
-// Caps of import, 04 section 2.
+// Caps of import, 04 section 2; node/memory/importers has those of files.
 const (
-	// MaxLine is the longest line of a file to import, in bytes.
-	MaxLine = 1 << 20
 	// MaxRejected is how many rejected lines a report lists; the others are
 	// counted.
 	MaxRejected = 100_000
-	// maxReportTags is how many tags a report counts one by one.
-	maxReportTags = 10_000
-	// maxDepth is the nesting of a line; the format needs two.
-	maxDepth = 16
+	// maxReportTags and maxReportWords are how many tags, and how many reasons
+	// or things left out, a report counts one by one.
+	maxReportTags  = 10_000
+	maxReportWords = 1000
+	// maxDetail is the longest text of a report that a file chose, in bytes.
+	maxDetail = 200
+	// maxDrySeen is how many entries a dry run remembers, at 16 bytes, to tell
+	// repetitions within the file; an import finds them in the store.
+	maxDrySeen = 500_000
 	// An import commits at so many entries or bytes of statements, well below
 	// what one transaction takes.
 	importBatch      = 512

@@ -151,10 +151,6 @@ func (p *plan) sign(ctx context.Context, body []byte, kid string) error {
 	if err != nil {
 		return err
 	}
-	// What a fault signed would stand in the log for ever, void, and its item be gone.
-	if err := s.Public().Verify(env.Preimage().Bytes(), sig); err != nil {
-		return fmt.Errorf("own event: %w", err)
-	}
 	entry, err := attestation.EntryOf(env.With(envelope.Signature{KeyID: kid, Sig: sig}))
 	if err != nil {
 		return err
@@ -211,6 +207,10 @@ func (p *plan) coverIfDue(ctx context.Context, asked uint64) error {
 
 // commit makes a batch durable, and what follows from it known.
 func (r *Recorder) commit(ctx context.Context, p *plan) error {
+	made, err := p.verify(ctx)
+	if err != nil {
+		return err
+	}
 	defer r.logs.of(r.cfg.Org)()
 	// Whoever found that the log must wait did so holding logs: nothing is
 	// appended after that.
@@ -219,7 +219,7 @@ func (r *Recorder) commit(ctx context.Context, p *plan) error {
 	}
 	if len(p.batch.Entries) > 0 || len(p.batch.Rows) > 0 || p.batch.Mark > 0 {
 		end := r.time(StageAppend)
-		if err := r.cfg.Events.Append(ctx, p.batch); err != nil {
+		if err := r.cfg.Events.AppendJudged(ctx, p.batch, eventsOf(made.claims), store.Settled{}); err != nil {
 			return err
 		}
 		end()
@@ -233,6 +233,7 @@ func (r *Recorder) commit(ctx context.Context, p *plan) error {
 	if len(p.batch.Rows) > 0 {
 		s.firstRow = time.Time{}
 	}
+	s.made = made
 	s.purge = s.purge || p.purge
 	if p.asked > 0 {
 		r.serve(p.asked)
@@ -322,11 +323,14 @@ func (r *Recorder) signHeadLocked(ctx context.Context) (*HeadNews, error) {
 		return nil, err
 	}
 	end := r.time(StageStore)
-	if err := r.judgeHeld(ctx, r.cfg.Org, note); err != nil {
+	if err := r.judgeHeld(ctx, r.cfg.Org, note, r.seq.made); err != nil {
+		if errors.Is(err, store.ErrCorrupt) {
+			r.enter(Corrupt, misfit(err))
+		}
 		return nil, err
 	}
 	end()
-	prompt, err := r.isPrompt(ctx, r.cfg.Org, signed, size)
+	prompt, err := r.isPrompt(ctx, signed, size)
 	if err != nil {
 		return nil, err
 	}
@@ -380,17 +384,18 @@ func (r *Recorder) note(ctx context.Context, h attestation.Head) ([]byte, error)
 }
 
 // isPrompt reports whether one of the own entries [from, to) is to be spread at once.
-func (r *Recorder) isPrompt(ctx context.Context, d did.DID, from, to uint64) (bool, error) {
-	l, err := r.cfg.Events.Log(ctx, d)
+func (r *Recorder) isPrompt(ctx context.Context, from, to uint64) (bool, error) {
+	l, err := r.cfg.Events.Log(ctx, r.cfg.Org)
 	if err != nil {
 		return false, err
 	}
 	prompt := false
-	err = l.Entries(ctx, from, to, func(_ uint64, en attestation.Entry) error {
-		if !prompt {
-			_, ev, err := en.Envelope()
-			prompt = err == nil && attestation.IsPrompt(ev.Type)
+	err = l.Entries(ctx, from, to, func(i uint64, en attestation.Entry) error {
+		c, ok := r.seq.made.at(i, en)
+		if !prompt && !ok {
+			c.read(en)
 		}
+		prompt = prompt || attestation.IsPrompt(c.event.Type)
 		return nil
 	})
 	return prompt, err

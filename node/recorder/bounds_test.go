@@ -308,7 +308,16 @@ func TestWhatIsMadeOfALogHangsOnNoOrder(t *testing.T) {
 			ring := knows(newParty("acme", 0x11), beta, core)
 			n := newNode(t, beta, ring)
 			n.bounds, n.quorum = now.bounds, func() int { return 1 }
-			n.start(t)
+			begin, judgeSome := func() { n.start(t) }, func() {}
+			if try%2 == 1 { // what may be is judged in the background
+				begin = func() { n.start(t); n.SetPace(1+rng.IntN(3), 1+rng.IntN(6), 64) }
+				judgeSome = func() {
+					if _, err := n.JudgeSome(ctx, acme.did); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			begin()
 			ingest(t, n, ours.pack(t, old, 0, 8, 8)) // which branch is held is settled
 			steps := []func(){
 				func() { ring.learn(acme); _ = n.Recheck(ctx, acme.did) },
@@ -342,14 +351,17 @@ func TestWhatIsMadeOfALogHangsOnNoOrder(t *testing.T) {
 					}
 				}
 				was = is
-				for i, word := range n.standings(t, acme.did) {
+				for i, word := range n.standingsNow(t, acme.did) {
 					c := now.Load()
 					if ended := c != nil && c.Cut != nil && uint64(i) >= c.Cut.Size; word == "valid" && (ended || forks > 0 && n.Forked(acme.did) && i >= part) {
 						t.Fatalf("seed %d: %d counts meanwhile", seed, i)
 					}
 				}
+				if rng.IntN(3) == 0 {
+					judgeSome()
+				}
 				if rng.IntN(6) == 0 {
-					n.start(t)
+					begin()
 					if err := n.Recheck(ctx, acme.did); err != nil {
 						t.Fatal(err)
 					}
@@ -359,6 +371,9 @@ func TestWhatIsMadeOfALogHangsOnNoOrder(t *testing.T) {
 				for _, step := range steps[:5] {
 					step()
 				}
+			}
+			if try%2 == 1 {
+				n.judgedAll(t, acme.did)
 			}
 			got := runs(n.standings(t, acme.did))
 			if try == 0 {

@@ -19,6 +19,7 @@ type claim struct {
 	form   bool // it has the form of an event
 	repeat bool // its id stands at a lower index
 
+	tried  bool // it was opened, or was not to be
 	opened envelope.Verified[attestation.Event]
 	known  bool  // it also has the form of its type
 	err    error // why it did not open
@@ -44,6 +45,7 @@ func (c *claim) opens() bool { return c.event.Type == "log.opened" || c.event.Ty
 
 // open checks the signature under a key that src names.
 func (c *claim) open(ctx context.Context, src envelope.KeySource) {
+	c.tried = true
 	if c.opened, c.err = c.said.Open(ctx, src); c.err == nil {
 		c.known = attestation.CheckKnown(c.event) == nil
 	}

@@ -53,8 +53,8 @@ type Config struct {
 	// Bounds is what the charter in force says of a log, from memory; Rebound is to be
 	// called when that changes. Optional: then no log is bounded.
 	Bounds func(d did.DID) Bounds
-	// OnHead is called when the newest note of a log changed, by a goroutine
-	// that waits for it. Optional.
+	// OnHead is called when the newest note of a log changed, or more of a log was judged,
+	// by a goroutine that waits for it. Optional.
 	OnHead func(h HeadNews)
 	Now    func() time.Time
 	Log    *slog.Logger
@@ -117,6 +117,10 @@ type Recorder struct {
 
 	counts counts
 
+	unjudged chan struct{} // of one: something waits for its verdict
+	behind   atomic.Bool   // Run judges in the background
+	poured   atomic.Int64  // when something was last logged that is not judged, nanoseconds since 1970
+
 	mu      sync.Mutex // guards what follows
 	state   State
 	why     string
@@ -127,6 +131,7 @@ type Recorder struct {
 	asked   uint64        // audit.rows asked for, counted
 	served  uint64        // of those, answered
 	keys    map[did.DID]history.Keys
+	moves   map[did.DID]uint64 // how often a log was judged on, or its keys or its branch changed
 	cosigns map[did.DID]uint64 // size each witness is known to hold
 	opened  openedCache
 	muted   muted
@@ -142,6 +147,7 @@ type Recorder struct {
 	seq   sequencer  // guarded by turns
 
 	maxCover    uint64 // rows of one audit.rows at most; tests make it small
+	pace        pace   // of judging in the background; tests make it small
 	maxErasures int    // log.erased of one log that are taken in at once; tests make it small
 
 	// testingOnlyStep is called after each step of the sequencer; an error
@@ -163,6 +169,7 @@ type sequencer struct {
 	from     uint64    // outbox number before the first of read
 	read     []item    // committed items that wait, as far as they were read
 	signers  map[string]envelope.Signer
+	made     opened // of the newest batch
 }
 
 // New checks cfg and makes key/current and log/opened where they are missing.
@@ -178,9 +185,9 @@ func New(ctx context.Context, cfg Config) (*Recorder, error) {
 		cfg.OnHead = func(HeadNews) {}
 	}
 	r := &Recorder{
-		cfg: cfg, wake: make(chan struct{}, 1), state: Open, pulse: make(chan struct{}),
-		keys: map[did.DID]history.Keys{}, cosigns: map[did.DID]uint64{}, parted: map[did.DID]bool{}, weighed: map[did.DID]shading{}, looks: map[did.DID]look{},
-		lost: map[did.DID]lostBranch{}, unmet: map[did.DID]uint64{}, opened: newOpenedCache(), maxCover: maxCover, maxErasures: maxErasures,
+		cfg: cfg, wake: make(chan struct{}, 1), unjudged: make(chan struct{}, 1), state: Open, pulse: make(chan struct{}),
+		keys: map[did.DID]history.Keys{}, moves: map[did.DID]uint64{}, cosigns: map[did.DID]uint64{}, parted: map[did.DID]bool{}, weighed: map[did.DID]shading{}, looks: map[did.DID]look{},
+		lost: map[did.DID]lostBranch{}, unmet: map[did.DID]uint64{}, opened: newOpenedCache(), maxCover: maxCover, maxErasures: maxErasures, pace: pace{bulk, judgeStep, maxUnjudged},
 		seq: sequencer{signers: map[string]envelope.Signer{}},
 	}
 	if err := r.begin(ctx); err != nil {

@@ -161,6 +161,9 @@ func (r *Recorder) eraseRow(ctx context.Context, id envelope.ID) (Erased, error)
 		if out.Already, err = r.cfg.Events.RowGone(ctx, n); err != nil || out.Already {
 			return out, err
 		}
+		if again, err := r.eraseAgain(ctx, n); err != nil || again {
+			return out, err
+		}
 	}
 	return r.draftErasures(ctx, out, []erasing{{cause: eraseRow, id: id}}, func(store.Tx) error { return nil })
 }
@@ -263,6 +266,11 @@ func (r *Recorder) names(ctx context.Context, index uint64, body envelope.ID) (f
 
 func (p *plan) eraseRow(ctx context.Context, it item) error {
 	n, held, err := p.rowNumber(ctx, it.erase.id)
+	if err == nil && held && n <= p.rows { // else it comes with this batch
+		var again bool
+		again, err = p.r.eraseAgain(ctx, n)
+		held = !again
+	}
 	if err != nil || !held || p.erases(func(e attestation.Erasure) bool { return e.Row == n }) {
 		return err
 	}

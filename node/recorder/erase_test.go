@@ -103,6 +103,7 @@ func (n *node) sound(t *testing.T) {
 	if _, err := recorder.Inspect(context.Background(), cfg, found); err != nil {
 		t.Fatal(err)
 	}
+	n.judgedAsNew(t)
 }
 
 // TestWhatIsErasedIsGoneAndItsProofsVerify (03, section 16, 7): a private body and a row

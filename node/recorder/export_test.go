@@ -1,5 +1,11 @@
 package recorder
 
+import (
+	"context"
+
+	"trustnode/did"
+)
+
 // ErrStopped is what a step hook returns to stop Run as a crash would.
 var ErrStopped = errStopped
 
@@ -14,3 +20,16 @@ func (r *Recorder) SetMaxErasures(n int) { r.maxErasures = n }
 
 // SetRing puts another ring in place, while nothing runs.
 func (r *Recorder) SetRing(ring Ring) { r.cfg.Ring = ring }
+
+// SetPace makes what comes at once wait for its verdict from so many events on, at most so
+// many of one log, and judges so many at a time. Whoever sets it judges with JudgeSome unless
+// Run does.
+func (r *Recorder) SetPace(bulk, step int, most uint64) {
+	r.pace = pace{bulk, step, most}
+	r.behind.Store(true)
+}
+
+// JudgeSome judges one step of what waits of a log.
+func (r *Recorder) JudgeSome(ctx context.Context, d did.DID) (bool, error) {
+	return r.judgeSome(ctx, d)
+}

@@ -50,7 +50,7 @@ func Inspect(ctx context.Context, cfg Config, found func(store.Fault)) (Inspecte
 // signer and must not be run. Of cfg it reads Org, State, Events, Pins and Ring.
 func Reading(cfg Config) *Recorder {
 	cfg.Log = slog.New(slog.DiscardHandler)
-	return &Recorder{cfg: cfg, state: Recovering, keys: map[did.DID]history.Keys{}, opened: newOpenedCache(), pulse: make(chan struct{}), wake: make(chan struct{}, 1)}
+	return &Recorder{cfg: cfg, state: Recovering, keys: map[did.DID]history.Keys{}, moves: map[did.DID]uint64{}, opened: newOpenedCache(), pulse: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
 func (i *inspection) fault(part, format string, args ...any) {

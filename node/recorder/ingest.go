@@ -11,6 +11,7 @@ import (
 	attlog "trustnode/attestation/log"
 	"trustnode/did"
 	"trustnode/did/envelope"
+	"trustnode/node/store"
 )
 
 // Verdict says what became of what a peer brought.
@@ -320,7 +321,7 @@ func (r *Recorder) fork(ctx context.Context, n attlog.Note, s *shown) (Result, e
 	return Result{Verdict: Forked, Size: r.size(ctx, n.Org)}, &Fork{Org: n.Org, A: ours, B: note}
 }
 
-// take judges what is new and appends it, verdicts included.
+// take appends what is new, with its verdicts unless they may come later.
 func (r *Recorder) take(ctx context.Context, n attlog.Note, line attlog.Line, held uint64, fresh []claim) (Result, *HeadNews, error) {
 	kept, seen := r.keep(ctx, n, line)
 	if len(fresh) == 0 {
@@ -332,10 +333,9 @@ func (r *Recorder) take(ctx context.Context, n attlog.Note, line attlog.Line, he
 		}
 		return Result{Verdict: Behind, Size: held}, nil, nil
 	}
-	if r.cfg.Events.Judged(n.Org) < held { // the own log, where a crash or a pause came between
-		if err := r.judgeHeld(ctx, n.Org, nil); err != nil {
-			return Result{}, nil, err
-		}
+	later := r.mayWait(n.Org, held, fresh)
+	if err := r.judgeBefore(ctx, n.Org, held, len(fresh), later); err != nil {
+		return Result{}, nil, err
 	}
 	at, err := held, error(nil)
 	for rest := fresh; len(rest) > 0 && err == nil; {
@@ -347,10 +347,7 @@ func (r *Recorder) take(ctx context.Context, n attlog.Note, line attlog.Line, he
 		if rest = rest[len(part):]; len(rest) == 0 {
 			b.Note, b.Seen = kept, seen
 		}
-		var j *judging
-		if j, err = r.judge(ctx, n.Org, at, part); err == nil {
-			err = r.appendJudged(ctx, b, j)
-		}
+		err = r.appendPart(ctx, b, part, later)
 		at = r.size(ctx, n.Org) // what is durable has come, even if what follows from it failed
 	}
 	if at == held {
@@ -361,6 +358,37 @@ func (r *Recorder) take(ctx context.Context, n attlog.Note, line attlog.Line, he
 		return Result{}, news, err
 	}
 	return Result{Verdict: Accepted, Size: at, Fresh: len(fresh)}, news, nil
+}
+
+// judgeBefore judges what has to be before more of a log is appended: all that is held where
+// what comes is judged with it, else what is more than may wait.
+func (r *Recorder) judgeBefore(ctx context.Context, d did.DID, held uint64, fresh int, later bool) error {
+	if later {
+		return r.makeRoom(ctx, d, held, fresh)
+	}
+	if r.cfg.Events.Judged(d) < held {
+		return r.judgeHeld(ctx, d, nil, opened{})
+	}
+	return nil
+}
+
+// appendPart appends entries with their verdicts, or before they are judged.
+func (r *Recorder) appendPart(ctx context.Context, b attestation.Batch, part []claim, later bool) error {
+	if !later {
+		j, err := r.judge(ctx, b.Org, b.From, part)
+		if err != nil {
+			return err
+		}
+		return r.appendJudged(ctx, b, j)
+	}
+	end := r.time(StageTake)
+	if err := r.cfg.Events.AppendJudged(ctx, b, eventsOf(part), store.Settled{}); err != nil {
+		return err
+	}
+	end()
+	r.counts.logged.Add(uint64(len(b.Entries)))
+	r.waitsToBeJudged()
+	return nil
 }
 
 // firstPart returns as many entries as one append takes.

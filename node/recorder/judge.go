@@ -53,6 +53,7 @@ func (r *Recorder) setKeys(d did.DID, k history.Keys) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.keys[d] = k
+	r.moves[d]++
 }
 
 // replay folds the events of a log that count and bear on keys.

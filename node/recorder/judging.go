@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"golang.org/x/mod/sumdb/tlog"
+
 	"trustnode/attestation"
 	"trustnode/attestation/history"
 	"trustnode/did"
@@ -101,8 +103,17 @@ func (j *judging) run(ctx context.Context) error {
 	return nil
 }
 
+// openFirst verifies claims on all cores, up to one that may change the keys.
+func (j *judging) openFirst(ctx context.Context) {
+	end := 0
+	for end < len(j.claims) && !j.claims[end].opens() {
+		end++
+	}
+	onAllCores(end, func(i int) { j.open(ctx, i) })
+}
+
 func (j *judging) open(ctx context.Context, i int) {
-	if _, known := j.early(i); !known {
+	if _, known := j.early(i); !known && !j.claims[i].tried {
 		j.claims[i].open(ctx, j.keys.At(j.index(i)))
 	}
 }
@@ -193,12 +204,25 @@ func (r *Recorder) judgeAt(ctx context.Context, l attestation.Log, k history.Key
 }
 
 func heldClaims(ctx context.Context, l attestation.Log, from, to uint64) ([]claim, error) {
+	return heldClaimsKnown(ctx, l, from, to, opened{})
+}
+
+// heldClaimsKnown reads entries back, and takes over those that are as they were when they were verified.
+func heldClaimsKnown(ctx context.Context, l attestation.Log, from, to uint64, known opened) ([]claim, error) {
 	entries := make([]attestation.Entry, 0, to-from)
 	err := l.Entries(ctx, from, to, func(_ uint64, en attestation.Entry) error {
 		entries = append(entries, en)
 		return nil
 	})
-	return claimsOf(entries), err
+	out := make([]claim, len(entries))
+	onAllCores(len(out), func(i int) {
+		if c, ok := known.at(from+uint64(i), entries[i]); ok {
+			out[i] = c
+		} else {
+			out[i].read(entries[i])
+		}
+	})
+	return out, err
 }
 
 // apply moves the key history, and returns what a compromise taints. What is judged with it
@@ -296,8 +320,9 @@ func (r *Recorder) becomes(ctx context.Context, d did.DID, j *judging) (rotated 
 }
 
 // judgeHeld judges what of a log is held and not judged, and stores a note with the last of
-// it, if there is one. The caller holds the log.
-func (r *Recorder) judgeHeld(ctx context.Context, d did.DID, note []byte) error {
+// it, if there is one. known are entries of it that were verified before. The caller holds
+// the log.
+func (r *Recorder) judgeHeld(ctx context.Context, d did.DID, note []byte, known opened) error {
 	l, err := r.cfg.Events.Log(ctx, d)
 	if err != nil {
 		return err
@@ -306,11 +331,14 @@ func (r *Recorder) judgeHeld(ctx context.Context, d did.DID, note []byte) error 
 	for {
 		from := r.cfg.Events.Judged(d)
 		to := min(h.Size, from+attestation.MaxBatch)
-		claims, err := heldClaims(ctx, l, from, to)
+		if known.moves != r.movesOf(d) {
+			known = opened{}
+		}
+		claims, err := heldClaimsKnown(ctx, l, from, to, known)
 		if err != nil {
 			return err
 		}
-		j, err := r.judge(ctx, d, from, claims)
+		j, err := r.judgeStored(ctx, l, d, from, claims)
 		if err != nil {
 			return err
 		}
@@ -325,11 +353,34 @@ func (r *Recorder) judgeHeld(ctx context.Context, d did.DID, note []byte) error 
 	}
 }
 
+// judgeStored judges claims that were read back from a log, at an index on. What does not
+// stand must still be what was stored: a bit that the disk turned would make an event void
+// for good. *store.Misfit is the error for that. The caller holds the log.
+func (r *Recorder) judgeStored(ctx context.Context, l attestation.Log, d did.DID, first uint64, claims []claim) (*judging, error) {
+	j, err := r.judge(ctx, d, first, claims)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range j.out.Judged {
+		if v.Verdict.Standing != attestation.Void {
+			continue
+		}
+		h, err := l.ReadHashes([]int64{tlog.StoredHashIndex(0, int64(j.index(i)))})
+		if err != nil {
+			return nil, err
+		}
+		if h[0] != claims[i].entry.Hash() {
+			return nil, &store.Misfit{Org: d, Index: j.index(i)}
+		}
+	}
+	return j, nil
+}
+
 // judgeAll judges what of a log is not judged, after a start.
 func (r *Recorder) judgeAll(ctx context.Context, d did.DID) error {
 	defer r.logs.of(d)()
 	if r.size(ctx, d) == r.cfg.Events.Judged(d) {
 		return nil
 	}
-	return r.judgeHeld(ctx, d, nil)
+	return r.judgeHeld(ctx, d, nil, opened{})
 }

@@ -1,6 +1,10 @@
 package recorder
 
-import "time"
+import (
+	"time"
+
+	"trustnode/attestation"
+)
 
 const (
 	// maxBacklog is how many outbox items may wait before new work is
@@ -23,6 +27,22 @@ const (
 	maxItem = 2048
 	// maxOpened is how many opened events each half of the cache holds.
 	maxOpened = 8192
+	// bulk is how many events come at once that are logged before they are judged: what
+	// takes longer to judge than to make durable. Fewer are judged as they come, so that
+	// an event alone is authored with the same write that logs it.
+	bulk = 32
+	// maxUnjudged is how many events of one log may wait for their verdict: what two cores
+	// judge in about three seconds. Whoever brings more waits, and so does an event that has
+	// to be authored before it is delivered.
+	maxUnjudged = 1 << 16
+	// judgeStep is how many events are judged between two looks at the other logs.
+	judgeStep = 4 * attestation.MaxBatch
+	// quietAfter is how long nothing has come that waits, until judging no longer makes
+	// way; maxYield how long it does at most between two steps, so that nobody keeps it
+	// from going on; yieldEvery how often that is looked at.
+	quietAfter = 50 * time.Millisecond
+	maxYield   = 250 * time.Millisecond
+	yieldEvery = 10 * time.Millisecond
 	// maxCosignBody is the largest answer of a witness in bytes.
 	maxCosignBody = 4 << 10
 )

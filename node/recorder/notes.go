@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -50,7 +51,11 @@ func (r *Recorder) MergeNote(ctx context.Context, d did.DID, note []byte) (Resul
 	release := r.logs.of(d)
 	held := r.size(ctx, d)
 	res, news, err := Result{Verdict: Behind, Size: held}, (*HeadNews)(nil), error(nil)
-	if n.Head.Size <= held {
+	switch {
+	case n.Head.Size > held:
+	case r.hasLines(ctx, n):
+		res.Verdict = Held
+	default:
 		res, news, err = r.mergeHeld(ctx, n, held, nil)
 	}
 	release()
@@ -92,6 +97,32 @@ func (r *Recorder) mergeHeld(ctx context.Context, n attlog.Note, held uint64, p 
 		return res, nil, err
 	}
 	return r.merge(ctx, n, line, held)
+}
+
+// hasLines reports whether a note says nothing that the stored one of that head does not say,
+// line by line: peers show the same notes many times, and those lines were verified. It is
+// false while a stored head may not have been compared with the log yet.
+func (r *Recorder) hasLines(ctx context.Context, n attlog.Note) bool {
+	r.mu.Lock()
+	_, unmet := r.unmet[n.Org]
+	r.mu.Unlock()
+	if unmet {
+		return false
+	}
+	b, err := r.cfg.Events.Note(ctx, n.Org, n.Head.Size)
+	if err != nil {
+		return false
+	}
+	old, err := attlog.ParseNote(b)
+	if err != nil || old.Head != n.Head {
+		return false
+	}
+	for _, l := range n.Lines {
+		if !slices.ContainsFunc(old.Lines, func(o attlog.Line) bool { return o.Name == l.Name && o.Hash == l.Hash && bytes.Equal(o.Sig, l.Sig) }) {
+			return false
+		}
+	}
+	return len(n.Lines) > 0
 }
 
 func signedBy(n attlog.Note, keys []did.PublicKey) (attlog.Line, bool) {

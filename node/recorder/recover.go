@@ -35,6 +35,9 @@ func (r *Recorder) confirm(ctx context.Context) error {
 	if err := r.pinSigned(ctx); err != nil {
 		return err
 	}
+	if err := r.eraseRowsAgain(ctx); err != nil {
+		return err
+	}
 	return r.meet(ctx)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"trustnode/attestation"
@@ -13,13 +14,18 @@ import (
 )
 
 // Run owns the order of the own log until ctx ends: it repairs what a crash
-// left, then takes outbox items in order into the log and signs its heads. It
-// returns ctx's error, or what makes going on in this process unsafe. One Run
+// left, then takes outbox items in order into the log and signs its heads. Beside that it
+// judges what was logged of other logs and is not judged. It returns ctx's error, or what makes going on in this process unsafe. One Run
 // per Recorder.
 func (r *Recorder) Run(ctx context.Context) error {
 	if err := r.repair(ctx); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	var judging sync.WaitGroup
+	judging.Go(func() { r.judgeLoop(ctx) })
+	defer judging.Wait()
+	defer cancel()
 	for {
 		wait, err := r.turn(ctx)
 		if ctx.Err() != nil {
@@ -337,8 +343,13 @@ func (r *Recorder) repair(ctx context.Context) error {
 		if s == Corrupt && d == r.cfg.Org {
 			continue // what it says now is not what was written
 		}
-		if err := r.judgeAll(ctx, d); err != nil {
-			return err
+		if d == r.cfg.Org { // what waits of others is judged while the node runs
+			if err := r.judgeAll(ctx, d); errors.Is(err, store.ErrCorrupt) {
+				r.enter(Corrupt, misfit(err))
+				continue
+			} else if err != nil {
+				return err
+			}
 		}
 		r.weighLast(ctx, d)
 		// A crash may have come between a rotation and what waited for it.

@@ -58,6 +58,7 @@ func (r *Recorder) give(ctx context.Context, d did.DID, at uint64, cut attestati
 	r.mu.Lock()
 	delete(r.looks, d)
 	r.lost[d] = lost
+	r.moves[d]++
 	r.mu.Unlock()
 	if err := r.renewKeys(ctx, d); err != nil {
 		return err

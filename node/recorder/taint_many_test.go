@@ -75,7 +75,7 @@ func TestACompromiseTaintsWhatCameBefore(t *testing.T) {
 	if _, err := n.Ingest(ctx, f.pack(t, key, 15, 21, 21)); !errors.Is(err, errRefused) {
 		t.Fatalf("the disk did not refuse: %v", err)
 	}
-	if got := runs(n.standings(t, acme.did)); got != "2 valid, 13 disputed:taint" {
+	if got := runs(n.standingsNow(t, acme.did)); got != "2 valid, 13 disputed:taint" {
 		t.Errorf("after the crash: %s", got)
 	}
 	n.start(t)

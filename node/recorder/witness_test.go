@@ -441,3 +441,53 @@ func TestTwoHeadsOfOneSizeMeetInALog(t *testing.T) {
 		}
 	}
 }
+
+// TestANoteThatIsHeldIsNotVerifiedAgain: peers show the same notes with each sync; one more
+// line is looked at, and a false one does not pass for the one that is held.
+func TestANoteThatIsHeldIsNotVerifiedAgain(t *testing.T) {
+	ctx := context.Background()
+	acme, beta, core := newParty("acme", 0x11), newParty("beta", 0x21), newParty("core", 0x41)
+	f := long(t, acme, 5)
+	n := listener(t, knows(acme, beta, core), beta)
+	ingest(t, n, f.pack(t, acme.keys[0], 0, 5, 5))
+	head := f.head(t, acme.keys[0], 5)
+	by := func(w *party) attlog.Line {
+		line, err := attlog.Cosign(ctx, w.witness, w.did, head, time.Unix(1_800_000_000, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return line
+	}
+	merge := func(note attlog.Note, want recorder.Verdict) {
+		t.Helper()
+		if res, err := n.MergeNote(ctx, acme.did, note.Bytes()); res.Verdict != want {
+			t.Fatalf("%s (%v), want %s", res.Verdict, err, want)
+		}
+	}
+	merge(head, recorder.Held)
+	merge(head.With(by(core)), recorder.Accepted)
+	asked := 0
+	n.SetRing(askedRing{n.ring, &asked})
+	merge(head.With(by(core)), recorder.Held)
+	merge(head, recorder.Held)
+	if asked != 0 {
+		t.Error("what is held was verified again")
+	}
+	other := f.head(t, beta.keys[0], 5)
+	merge(other.With(by(core)), recorder.Rejected)
+	merge(head.With(by(core), by(beta)), recorder.Accepted)
+	if asked == 0 {
+		t.Error("a line that is not held was not verified")
+	}
+}
+
+// askedRing counts who asks for witness keys.
+type askedRing struct {
+	recorder.Ring
+	n *int
+}
+
+func (a askedRing) Witness(ctx context.Context, d did.DID) []did.PublicKey {
+	*a.n++
+	return a.Ring.Witness(ctx, d)
+}

@@ -177,6 +177,20 @@ func newNode(t testing.TB, p *party, ring *world) *node {
 	return n
 }
 
+// judgedAsNew wants every verdict that a node stored to be the one that the bytes, keys,
+// forks and charter it knows come to when all of them are known at once (I-7, I-8).
+func (n *node) judgedAsNew(t testing.TB) {
+	t.Helper()
+	cfg := recorder.Config{Org: n.p.did, State: n.state, Events: n.events, Pins: n.pins, Ring: n.ring, Member: n.isMember, Quorum: n.quorum, Bounds: n.bounds}
+	if _, err := recorder.InspectVerdicts(context.Background(), cfg, func(f store.Fault) { t.Errorf("judged anew at %s: %s", n.p.did, f) }, nil); err != nil {
+		t.Errorf("judged anew at %s: %v", n.p.did, err)
+	}
+}
+
+func (n *node) isMember(d did.DID) bool {
+	return d != n.former && len(n.ring.Witness(context.Background(), d)) > 0
+}
+
 // start opens a recorder over n's databases; Run is not called.
 func (n *node) start(t testing.TB) {
 	t.Helper()
@@ -202,7 +216,7 @@ func (n *node) start(t testing.TB) {
 			return nil, errors.New("no such key")
 		},
 		WitnessSigner: func(context.Context) (envelope.Signer, error) { return n.p.witness, nil },
-		Member:        func(d did.DID) bool { return d != n.former && len(n.ring.Witness(ctx, d)) > 0 },
+		Member:        n.isMember,
 		OnHead:        func(h recorder.HeadNews) { n.news.add(h) },
 		Now:           time.Now,
 		Log:           slog.New(slog.DiscardHandler),
@@ -309,8 +323,16 @@ func (n *node) entries(t *testing.T, d did.DID) []attestation.Entry {
 	return out
 }
 
-// standings returns level and standing of each event of a log, one word each.
+// standings returns level and standing of each event of a log, one word each. They are what
+// all logs come to that are judged anew.
 func (n *node) standings(t *testing.T, d did.DID) []string {
+	t.Helper()
+	n.judgedAsNew(t)
+	return n.standingsNow(t, d)
+}
+
+// standingsNow is standings where not all that is known was applied yet.
+func (n *node) standingsNow(t *testing.T, d did.DID) []string {
 	t.Helper()
 	var out []string
 	for i := range n.entries(t, d) {

@@ -121,11 +121,7 @@ func Agent(g library.Getter, d did.DID) (AgentRow, error) {
 	if err != nil {
 		return AgentRow{}, err
 	}
-	var a AgentRow
-	if err := envelope.Unmarshal(b, &a); err != nil {
-		return AgentRow{}, fmt.Errorf("row of agent %s is damaged: %w", d, err)
-	}
-	return a, nil
+	return parseAgent(d, b)
 }
 
 // PutAgent writes an agent's row, and for an own agent its name; a revoked one takes no

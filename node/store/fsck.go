@@ -317,6 +317,15 @@ func (c *inspector) erasures() error {
 	if err != nil {
 		return err
 	}
+	err = c.scan([]byte(keyRowsDue), func(k, v []byte) error {
+		if _, err := decodeRowsDue(k, v); err != nil {
+			c.audit("what is noted of rows to erase again does not read: %x", k)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	return c.scan([]byte(keyErasedTo), func(k, v []byte) error {
 		if l := c.numbered(k, len(keyErasedTo)); l != nil && (len(v) != 8 || be64(v) > l.head.Size) {
 			c.found(l.name, -1, "erasures up to %d are taken in, %d entries are held", be64(v), l.head.Size)

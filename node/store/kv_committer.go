@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // engine is what the committer needs of a storage engine.
@@ -246,12 +247,12 @@ func urgentFirst(a, b *call) int {
 	return 1
 }
 
-// formGroup runs waiting functions until the queue is empty, the group full, or what is
-// urgent has run.
+// formGroup runs waiting functions until the queue is empty, the group full or maxForming
+// old, or what is urgent has run.
 func (d *database) formGroup() {
 	d.g.b = d.eng.begin()
-	idle := 0
-	for len(d.g.calls) < maxGroup {
+	idle, begun := 0, time.Now()
+	for len(d.g.calls) < maxGroup && (len(d.g.calls) == 0 || time.Since(begun) < maxForming) {
 		if d.urgent.Load() > 0 {
 			d.drain()
 		}

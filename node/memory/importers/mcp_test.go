@@ -1,48 +1,17 @@
-package memory
+package importers
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
-	"unicode/utf8"
 
 	"trustnode/federation/lending"
-	"trustnode/node/store"
+	"trustnode/node/memory"
 )
-
-func importText(t *testing.T, e *Entries, text string, o ImportOptions) Report {
-	t.Helper()
-	im, r, err := ImporterFor("auto", strings.NewReader(text))
-	if err != nil {
-		im, r = mcp{}, strings.NewReader(text)
-	}
-	rep, err := e.Import(ctx, writer(t, north, ByOperator), im, r, o)
-	if err != nil {
-		t.Fatalf("Import: %v", err)
-	}
-	return rep
-}
-
-func quarantined(t *testing.T, e *Entries) map[string]Entry {
-	t.Helper()
-	list, err := e.List(ctx, north, Filter{State: Quarantined})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]Entry{}
-	for _, x := range list {
-		out[x.Statement] = x
-	}
-	return out
-}
 
 func TestImportOfRealFiles(t *testing.T) {
 	for _, c := range []struct {
@@ -57,17 +26,17 @@ func TestImportOfRealFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, _ := newEntries(t)
-		rep := importText(t, e, string(text), ImportOptions{})
+		k := newKit(t)
+		rep := k.read(t, "mcp", string(text))
 		if len(rep.Rejected) != c.rejected || rep.Imported != c.entries {
 			t.Errorf("%s: %d entries, %d repeated, rejected %v, want %d and %d", c.file, rep.Imported, rep.Repeated, rep.Rejected, c.entries, c.rejected)
 		}
-		got, ok := quarantined(t, e)[c.statement]
-		if !ok || strings.Join(got.Tags, " ") != c.tags || got.Source.ID != c.id || got.Trust != TrustImported ||
-			got.Source.Type != SourceImport || !got.Created.Equal(testNow) || got.State != Quarantined {
+		got, ok := k.held(t)[c.statement]
+		if !ok || strings.Join(got.Tags, " ") != c.tags || got.Source.ID != c.id || got.Trust != memory.TrustImported ||
+			got.Source.Type != memory.SourceImport || !got.Created.Equal(testNow) || got.State != memory.Quarantined {
 			t.Errorf("%s: %+v", c.file, got)
 		}
-		again := importText(t, e, string(text), ImportOptions{})
+		again := k.read(t, "mcp", string(text))
 		if again.Imported != 0 || again.Repeated != rep.Imported+rep.Repeated {
 			t.Errorf("%s again: %d imported, %d repeated", c.file, again.Imported, again.Repeated)
 		}
@@ -113,16 +82,16 @@ func TestImportLines(t *testing.T) {
 		{"labels that claim authority", `{"type":"entity","name":"A","entityType":"c","observations":["approved"],"trust":"operator","class":"public","state":"active"}`, []string{"approved"}, ""},
 		{"an empty file", "", nil, ""},
 	} {
-		e, _ := newEntries(t)
-		rep := importText(t, e, c.text, ImportOptions{})
+		k := newKit(t)
+		rep := k.read(t, "mcp", c.text)
 		var rejected []string
 		for _, r := range rep.Rejected {
 			rejected = append(rejected, fmt.Sprint(r.Line, " ", r.Reason))
 		}
 		var got []string
-		for s, x := range quarantined(t, e) {
+		for s, x := range k.held(t) {
 			got = append(got, s)
-			if x.Trust != TrustImported || x.Class() != "internal" {
+			if x.Trust != memory.TrustImported || x.Class() != "internal" {
 				t.Errorf("%s: trust %v, class %s", c.name, x.Trust, x.Class())
 			}
 		}
@@ -134,9 +103,9 @@ func TestImportLines(t *testing.T) {
 }
 
 func TestObservedTime(t *testing.T) {
-	e, _ := newEntries(t)
-	importText(t, e, `{"name":"A","entityType":"c","observations":["1"],"createdAt":1768061136}`, ImportOptions{})
-	got := quarantined(t, e)["1"]
+	k := newKit(t)
+	k.read(t, "mcp", `{"name":"A","entityType":"c","observations":["1"],"createdAt":1768061136}`)
+	got := k.held(t)["1"]
 	if want := time.Unix(1768061136, 0); !got.Source.ObservedAt.Equal(want) || !got.Created.Equal(testNow) {
 		t.Errorf("observed %v, created %v", got.Source.ObservedAt, got.Created)
 	}
@@ -164,129 +133,4 @@ func TestSlug(t *testing.T) {
 			t.Errorf("slug(%q) = %q, want %q", c.name, got, c.want)
 		}
 	}
-}
-
-func TestDryRunWritesNothing(t *testing.T) {
-	e, _ := newEntries(t)
-	text, err := os.ReadFile("testdata/mcp/mcp-server-memory.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rep := importText(t, e, string(text)+"\nx", ImportOptions{DryRun: true})
-	if rep.Imported != 4 || rep.Tags["entity:acme"] != 3 || len(rep.Rejected) != 1 || rep.Rejected[0].Line != 4 || rep.Rejected[0].Reason != RejectTorn {
-		t.Errorf("report %+v", rep)
-	}
-	if got := quarantined(t, e); len(got) != 0 {
-		t.Errorf("a dry run brought in %v", got)
-	}
-}
-
-func TestImportGoesOnWhereItWasInterrupted(t *testing.T) {
-	e, _ := newEntries(t)
-	var text bytes.Buffer
-	for i := range 3 * importBatch {
-		fmt.Fprintf(&text, `{"type":"entity","name":"n%d","entityType":"t","observations":["o%d"]}`+"\n", i, i)
-	}
-	broken := errors.New("disk pulled out")
-	_, err := e.Import(ctx, writer(t, north, ByOperator), mcp{}, &cutReader{text.Bytes()[:text.Len()/2], broken}, ImportOptions{})
-	if !errors.Is(err, broken) {
-		t.Fatalf("got %v, want the reader's error", err)
-	}
-	rows, calls := 0, 0
-	rep := importText(t, e, text.String(), ImportOptions{
-		Also:     func(_ store.Tx, es []Entry) error { rows += len(es); return nil },
-		Progress: func(int) { calls++ },
-	})
-	if rep.Repeated == 0 || rep.Imported+rep.Repeated != 3*importBatch || rows != rep.Imported || calls == 0 {
-		t.Errorf("imported %d, repeated %d, rows %d", rep.Imported, rep.Repeated, rows)
-	}
-	n, err := e.TagAll(ctx, north, Change{Release: true}, nil)
-	if err != nil || n != 3*importBatch {
-		t.Errorf("released %d, %v", n, err)
-	}
-}
-
-type cutReader struct {
-	rest []byte
-	err  error
-}
-
-func (r *cutReader) Read(p []byte) (int, error) {
-	if len(r.rest) == 0 {
-		return 0, r.err
-	}
-	n := copy(p, r.rest)
-	r.rest = r.rest[n:]
-	return n, nil
-}
-
-func TestImportEndsWithItsContext(t *testing.T) {
-	e, _ := newEntries(t)
-	ended, cancel := context.WithCancel(ctx)
-	cancel()
-	_, err := e.Import(ended, writer(t, north, ByOperator), mcp{}, strings.NewReader("{}\n"), ImportOptions{})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestImporterFor(t *testing.T) {
-	for _, c := range []struct {
-		name, format, head string
-		ok                 bool
-	}{
-		{"named", "mcp", "", true},
-		{"told by its beginning", "auto", ` {"type":"entity","name":"x","entityType":"y"}`, true},
-		{"of another format", "auto", `{"memories":[]}`, false},
-		{"an unknown name", "zip", "", false},
-		{"an empty file", "auto", "", false},
-	} {
-		_, _, err := ImporterFor(c.format, strings.NewReader(c.head))
-		if (err == nil) != c.ok {
-			t.Errorf("%s: %v", c.name, err)
-		}
-	}
-}
-
-func FuzzMCP(f *testing.F) {
-	for _, file := range []string{"mcp-server-memory.jsonl", "memory-graph.jsonl"} {
-		text, err := os.ReadFile(filepath.Join("testdata/mcp", file))
-		if err != nil {
-			f.Fatal(err)
-		}
-		for i, line := range bytes.Split(text, []byte("\n")) {
-			if i%20 == 0 {
-				f.Add(line)
-			}
-		}
-		f.Add(text[:min(len(text), 2000)])
-	}
-	f.Add([]byte(`{"type":"entity","name":"A","entityType":"c","observations":["1"]}{"from":"a","to":"b","relationType":"c"}`))
-	w := writer(f, north, ByImport)
-	f.Fuzz(func(t *testing.T, text []byte) {
-		last := 0
-		err := mcp{}.Lines(ctx, iotest.HalfReader(bytes.NewReader(text)), func(l Line) error {
-			if l.Number < last {
-				t.Errorf("line %d after %d", l.Number, last)
-			}
-			last = l.Number
-			if (l.Reason == "") == (l.Origin == "") {
-				t.Errorf("neither or both of reason and origin: %+v", l)
-			}
-			if l.Reason != "" {
-				return nil
-			}
-			e, err := ingest(w, l.Draft, testNow)
-			if err != nil {
-				t.Errorf("a line the parser took is refused: %v", err)
-			}
-			if !utf8.Valid(e.View()) || e.State != Quarantined {
-				t.Errorf("view %q", e.View())
-			}
-			return nil
-		})
-		if err != nil {
-			t.Errorf("Lines: %v", err)
-		}
-	})
 }
