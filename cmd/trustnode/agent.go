@@ -28,7 +28,7 @@ func agentCommand(s *streams) *cli.Command {
 			&cli.StringFlag{Name: "for", Usage: "`SURFACE` it opens: http or mcp"},
 			&cli.StringFlag{Name: "revoke", Usage: "end the token that begins with `PREFIX`, as agent show lists it"}},
 			Description: "The token is printed once and kept nowhere. It ends with its agent, or by --revoke.\n" +
-				"Over HTTP it opens POST /api/v1/loans/read for that agent, and nothing else.",
+				"For http it opens the routes under /api/v1/loans that docs/operating.md names, for mcp the tools of that agent (trustnode mcp), and nothing else.",
 			Action: func(c *cli.Context) error { return agentToken(c, s) }},
 		agentRequestCommand(s),
 		agentMoveCommand(s),

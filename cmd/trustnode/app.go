@@ -33,7 +33,7 @@ func newApp(s *streams) *cli.App {
 			"UPDATE_, GOVERNANCE_ or PERSON_ before PASSPHRASE for the stores that have their own.",
 		Commands: []*cli.Command{
 			initCommand(s), runCommand(s), statusCommand(s), doctorCommand(s), backupCommand(s), restoreCommand(s), fsckCommand(s), fedCommand(s), agentCommand(s), memoryCommand(s),
-			loanCommand(s), disputeCommand(s), trustCommand(s), eventCommand(s), didCommand(s), passphraseCommand(s), verifyCommand(s), testnetCommand(s), versionCommand(s),
+			loanCommand(s), disputeCommand(s), trustCommand(s), eventCommand(s), didCommand(s), passphraseCommand(s), verifyCommand(s), mcpCommand(s), testnetCommand(s), versionCommand(s),
 		},
 	}
 	harden(s, app.Commands)

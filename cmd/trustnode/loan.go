@@ -13,7 +13,8 @@ func loanCommand(s *streams) *cli.Command {
 			&cli.StringFlag{Name: "filter", Usage: "narrower scope"},
 			&cli.StringFlag{Name: "query", Usage: "order the entries by how well they answer this `TEXT`, best first"},
 			&cli.IntFlag{Name: "limit", Usage: "most entries, 1..100", Value: 20},
-			&cli.StringFlag{Name: "cursor", Usage: "where the answer before this one ended"}},
+			&cli.StringFlag{Name: "cursor", Usage: "where the answer before this one ended"},
+			&cli.BoolFlag{Name: "print-request", Usage: "sign the read and print the body of POST /api/v1/reads; nothing is sent, and no receipt is kept here"}},
 			Action: func(c *cli.Context) error { return loanRead(c, s) }},
 		{Name: "revoke", Usage: "end a loan, or every loan to a borrower, at once and for good", ArgsUsage: "PERMISSION", Flags: []cli.Flag{
 			&cli.StringFlag{Name: "borrower", Usage: "instead of one loan all to `DID`, an agent or an organization, now and later"},

@@ -21,6 +21,9 @@ func loanRead(c *cli.Context, s *streams) error {
 		return err
 	}
 	in := httpapi.LoanRead{As: c.String("as"), Permission: a[0], Purpose: c.String("purpose"), Filter: c.String("filter"), Query: c.String("query"), Limit: c.Int("limit"), Cursor: c.String("cursor")}
+	if c.Bool("print-request") {
+		return loanSign(c, s, in)
+	}
 	return with(c, func(ctx context.Context, k *caller) error {
 		var out httpapi.LoanAnswer
 		if err := k.call(ctx, "POST", "/api/v1/loans/read", in, &out); err != nil {

@@ -37,7 +37,9 @@ var (
 
 	newSecret = &secret{variable: "TRUSTNODE_NEW_PASSPHRASE"} // that takes another's place
 
-	secrets = []*secret{nodeSecret, updateSecret, governanceSecret, personSecret, recoverySecret, newSecret}
+	tokenSecret = &secret{variable: "TRUSTNODE_TOKEN", what: "token"} // of an agent
+
+	secrets = []*secret{nodeSecret, updateSecret, governanceSecret, personSecret, recoverySecret, newSecret, tokenSecret}
 )
 
 // maxPassphrase is the longest passphrase in bytes; a file with more is not one.

@@ -72,8 +72,9 @@ type ReadResult struct {
 	Refs      []lending.Ref
 	ReceiptID envelope.ID
 	Receipt   lending.Receipt
-	Cursor    string // of the next page, or empty
-	Cached    bool   // it was answered before, within the window the lender signed: Receipt.CacheUntil
+	Cursor    string        // of the next page, or empty
+	Cached    bool          // it was answered before, within the window the lender signed: Receipt.CacheUntil
+	ExpiresAt envelope.Time // when the permission ends
 }
 
 // Loan is a permission one of the own agents may use, and how it stood when last heard of.

@@ -23,6 +23,7 @@ type Discovered struct {
 	Withheld  bool     // some were left out because too few entries have them
 	ReceiptID envelope.ID
 	Receipt   lending.Receipt
+	ExpiresAt envelope.Time // when the permission ends
 }
 
 // Discover asks which tags the entries have that a permission of pattern discover covers.
@@ -41,7 +42,7 @@ func (c *Client) Discover(ctx context.Context, in DiscoverInput) (Discovered, er
 		c.cache.wipe(r.perm.ID())
 		return Discovered{}, fault.From(err)
 	}
-	return Discovered{Perm: r.perm.ID(), Tags: r.tags.Tags, Withheld: r.tags.Withheld, ReceiptID: r.receipt.ID(), Receipt: r.receipt.Body()}, nil
+	return Discovered{Perm: r.perm.ID(), Tags: r.tags.Tags, Withheld: r.tags.Withheld, ReceiptID: r.receipt.ID(), Receipt: r.receipt.Body(), ExpiresAt: r.perm.Body().ExpiresAt}, nil
 }
 
 // judgeTags verifies the answer to a discovery, as judge does that to a read.

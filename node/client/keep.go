@@ -16,8 +16,8 @@ import (
 	"trustnode/node/store"
 )
 
-// silenceHint is what to do when a lender did not confirm a loan.
-const silenceHint = "the lender did not confirm this loan; access has ended for now. Ask the lender, or agree availability in the pact"
+// SilenceHint is what to do when a lender did not confirm a loan.
+const SilenceHint = "the lender did not confirm this loan; access has ended for now. Ask the lender, or agree availability in the pact"
 
 // keep stores request and receipt durably before the content is handed out.
 func (r *reading) keep(ctx context.Context) error {
@@ -154,7 +154,7 @@ func (r *reading) keepSilence(ctx context.Context, cause error) error {
 	if err != nil {
 		return err
 	}
-	d := fault.New(fault.Revoked, "unconfirmed", "the lender did not confirm this loan: %s", inWords(cause, r.lender.Org)).WithHint(silenceHint)
+	d := fault.New(fault.Revoked, "unconfirmed", "the lender did not confirm this loan: %s", inWords(cause, r.lender.Org)).WithHint(SilenceHint)
 	d.Perm = r.perm.ID()
 	return d
 }

@@ -7,6 +7,8 @@ const (
 	DefaultTimeout = 2 * time.Second
 	// MaxLoans is the most loans of one list.
 	MaxLoans = 10_000
+	// MaxReceipts is the most receipts of one list, with their signed bytes.
+	MaxReceipts = 100
 
 	// arriveTime is how long what a sync brought may take to be known here.
 	arriveTime = 2 * time.Second

@@ -59,6 +59,7 @@ func (r *reading) result() ReadResult {
 	return ReadResult{
 		Perm: r.perm.ID(), Entries: r.answer.Entries, Refs: r.answer.Refs,
 		ReceiptID: r.receipt.ID(), Receipt: r.receipt.Body(), Cursor: r.answer.Cursor,
+		ExpiresAt: r.perm.Body().ExpiresAt,
 	}
 }
 

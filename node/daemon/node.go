@@ -28,6 +28,7 @@ import (
 	"trustnode/node/httpapi"
 	"trustnode/node/lender"
 	"trustnode/node/library"
+	"trustnode/node/mcp"
 	"trustnode/node/member"
 	"trustnode/node/memory"
 	"trustnode/node/oracle"
@@ -290,8 +291,9 @@ func (n *Node) openUses(ctx context.Context) error {
 	n.party = party.New(n.self)
 	n.oracle = oracle.New(n.self, n.party)
 	n.resolver = resolver.New(n.self, resolver.Config{Host: fetch.New(fetch.Config{AllowCIDRs: n.cfg.FetchAllow}), Moved: n.keysMoved})
-	n.handler = httpapi.New(httpapi.Services{Node: n.self, Events: n.events, Member: n.member, Lender: n.lender, Client: n.client, Party: n.party, Oracle: n.oracle, Resolver: n.resolver,
+	api := httpapi.New(httpapi.Services{Node: n.self, Events: n.events, Member: n.member, Lender: n.lender, Client: n.client, Party: n.party, Oracle: n.oracle, Resolver: n.resolver,
 		Info: n.info, Counts: n.counts, Custody: custody{n}, Doctor: n.doctor, Backup: n.backup, Erase: n.erase, Repair: n.repairLogs, Stopping: n.stopping, PublicEvents: n.cfg.PublicEvents}, n.token, n.version, n.log)
+	n.handler = withMCP(api, mcp.New(mcp.Services{Node: n.self, Tokens: n.member, Lender: n.lender, Client: n.client}, n.cfg.Public, n.version))
 	return nil
 }
 

@@ -28,6 +28,7 @@ func (s *server) operator(api huma.API) {
 	s.memoryLook(api)
 	s.agentMove(api)
 	s.loans(api)
+	s.loanSign(api)
 	s.borrowers(api)
 	s.subjects(api)
 	s.auditCheck(api)

@@ -26,8 +26,17 @@ type endedRow struct {
 type tokenRow struct {
 	Agent   did.DID       `json:"agent"`
 	Hash    string        `json:"hash"` // SHA-256 of the text, base64url
+	Lent    *lentRow      `json:"lent,omitempty"`
 	Made    envelope.Time `json:"made"`
 	Surface string        `json:"surface"`
+}
+
+// lentRow says that content of a loan was handed out by a token, 04 section 1.
+type lentRow struct {
+	Ends    envelope.Time `json:"ends"`    // earliest end of the permissions read under
+	Perm    envelope.ID   `json:"perm"`    // the one read under last
+	Receipt envelope.ID   `json:"receipt"` // of a read under it
+	Until   envelope.Time `json:"until"`   // from then on the token is clean again
 }
 
 // tokensRow lists the tokens of an agent, so that they end with it in one transaction.
