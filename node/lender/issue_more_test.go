@@ -3,6 +3,7 @@ package lender
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,6 +60,10 @@ func TestIssueInsideAnImport(t *testing.T) {
 	in, err := memory.NewPlace(tenant, folio)
 	if err != nil {
 		t.Fatal(err)
+	}
+	mcp := strings.NewReader(`{"type":"entity","name":"Acme","entityType":"client","observations":["A note."]}`)
+	if _, err := k.Import(t.Context(), ImportInput{Agent: "research", Project: folio, Format: "mcp", File: mcp}); err != nil {
+		t.Fatal(err) // what it remembers of lines lies beside the spans
 	}
 	at := selftest.Start
 	for _, s := range []time.Duration{0, 60 * time.Second} { // two transactions of one import

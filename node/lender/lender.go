@@ -24,7 +24,7 @@
 //	lr/<id>                   askRow: a loan request and what came of it
 //	lq/<organization>         openAsks: its requests that wait for an answer
 //	gr/<id>                   growthRow: how far a loan had grown when that was told
-//	imp/<place>/<began>       importSpan: when the entries of one import were taken in
+//	span/<place>/<began>      importSpan: when the entries of one import were taken in
 //	vio/<id>/<class>          breachRow: denied acts, and which are in the log
 //	side/<row id>             lending.Side of a granted row
 //	rs/<tenant>/<subject>/<id>      readerRow: how often a permission read of a subject

@@ -11,8 +11,8 @@ import (
 	"trustnode/node/store"
 )
 
-// keyImport is imp/<place>/<began, 8 bytes>: importSpan of one import.
-const keyImport = "imp/"
+// keySpan is span/<place>/<began, 8 bytes>: importSpan of one import.
+const keySpan = "span/"
 
 // importSpan is when the first and the last entry of one import were taken in.
 type importSpan struct {
@@ -22,7 +22,7 @@ type importSpan struct {
 
 // spanned notes that an import, begun at began, took these entries in.
 func spanned(tx store.Tx, in memory.Place, began time.Time, es []memory.Entry) error {
-	key := binary.BigEndian.AppendUint64([]byte(keyImport+in.String()+"/"), uint64(began.UnixNano()))
+	key := binary.BigEndian.AppendUint64([]byte(keySpan+in.String()+"/"), uint64(began.UnixNano()))
 	s, ok, err := store.GetRow[importSpan](tx, key)
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (l *Lender) splits(ctx context.Context, in memory.Place, s lending.Scope) (
 	var bad error
 	err := l.n.DB.View(ctx, func(r store.Reader) error {
 		found, bad = false, nil
-		return r.Scan([]byte(keyImport+in.String()+"/"), nil, func(_, v []byte) bool {
+		return r.Scan([]byte(keySpan+in.String()+"/"), nil, func(_, v []byte) bool {
 			var s importSpan
 			if bad = envelope.Unmarshal(v, &s); bad != nil {
 				return false
