@@ -61,6 +61,7 @@ type Node struct {
 	asked  map[askedOf]time.Time         // guarded by mu
 	sets   noteSets                      // guarded by mu
 	parted partings                      // guarded by mu
+	showed map[branchAt]attestation.Head // guarded by mu; behind which head its branch was asked for last
 	beacon time.Time                     // guarded by mu; when the newest own beacon was made
 	busy   map[did.DID]bool              // guarded by mu; witnesses that are being asked
 	pulls  map[turn]chan struct{}        // guarded by mu; logs that are being pulled
@@ -103,7 +104,7 @@ func New(cfg Config) (*Node, error) {
 		publishes: make(signal, 1), cosigns: make(signal, 1), wants: make(signal, 1), lags: make(signal, 1), beats: make(signal, 1),
 		bound: map[federation.PeerID]did.DID{}, peers: map[federation.PeerID]*peer{},
 		asked: map[askedOf]time.Time{}, busy: map[did.DID]bool{}, pulls: map[turn]chan struct{}{},
-		sets: newNoteSets(), parted: partings{}, judging: newJudging(), gaps: map[did.DID]*gap{},
+		sets: newNoteSets(), parted: partings{}, showed: map[branchAt]attestation.Head{}, judging: newJudging(), gaps: map[did.DID]*gap{},
 	}
 	return n, nil
 }

@@ -38,10 +38,11 @@ func (c *conversation) part(ctx context.Context, x didHead, theirs attestation.H
 	if err := c.judged("head of "+x.DID.String(), o, err); err != nil {
 		return false, err
 	}
-	if o == Forked {
-		c.n.setParted(x.DID, parting{ours, theirs})
+	if o != Forked {
+		return false, nil
 	}
-	return o == Forked, nil
+	c.n.setParted(x.DID, parting{ours, theirs})
+	return true, c.pullBranch(ctx, x, theirs)
 }
 
 // partNote is part of a note that was not parsed yet.

@@ -157,6 +157,10 @@ type Intake interface {
 	// False: no honest member's note, or ranges that are not of it. Errors are this
 	// node's, or those of ranges.
 	Part(ctx context.Context, d did.DID, note []byte, ranges Ranges) (Outcome, error)
+	// Lacks is the index from which on entries of the branch behind a head of d, which Part
+	// found to be another than the held one, are asked for; Ingest then takes them. False
+	// where no more of them are kept. The error is this node's.
+	Lacks(ctx context.Context, d did.DID, theirs attestation.Head) (from uint64, ok bool, err error)
 }
 
 // Ranges asks for the compact ranges of a tree that meet at an index.

@@ -9,7 +9,7 @@ import (
 
 // turn is a log that is being pulled.
 type turn struct {
-	what string // did, or log
+	what string // did, log or branch
 	of   did.DID
 }
 

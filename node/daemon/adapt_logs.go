@@ -54,6 +54,10 @@ func (a logs) Part(ctx context.Context, d did.DID, note []byte, ranges gossip.Ra
 	return a.outcome(ctx, res, err)
 }
 
+func (a logs) Lacks(ctx context.Context, d did.DID, theirs attestation.Head) (uint64, bool, error) {
+	return a.rec.Lacks(ctx, d, theirs)
+}
+
 // outcome is what became of something, after a fork that it showed is logged.
 func (a logs) outcome(ctx context.Context, res recorder.Result, err error) (gossip.Outcome, error) {
 	o, err := taken(res, err)

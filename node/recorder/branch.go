@@ -14,17 +14,14 @@ import (
 // with the log that is held: one branch of each log, as long as it is shown without a hole.
 // Kept evidence that is about it then says exactly where it parts. The caller holds the log.
 func (r *Recorder) keepBranch(ctx context.Context, d did.DID, common uint64, s *shown) error {
-	if s == nil {
-		return nil
-	}
-	from := s.left.End()
-	list := s.entries[min(common-from, uint64(len(s.entries))):]
-	at := common
 	have, err := r.cfg.Events.Branch(ctx, d)
 	if err != nil {
 		return err
 	}
-	if have.To != 0 {
+	at, list := common, s.entries
+	if s.kept {
+		at = have.To
+	} else if list = list[min(common-s.left.End(), uint64(len(list))):]; have.To != 0 {
 		if common+uint64(len(list)) <= have.To {
 			return nil // nothing that it could add, whichever branch it is
 		}
@@ -39,7 +36,7 @@ func (r *Recorder) keepBranch(ctx context.Context, d did.DID, common uint64, s *
 	if err := r.cfg.Events.KeepBranch(ctx, d, at, list); err != nil {
 		return err
 	}
-	return r.relink(ctx, d)
+	return r.relink(ctx, d, have.To)
 }
 
 // goesOn is what a branch that was shown from an index on adds to the one that is kept; nil
@@ -62,14 +59,22 @@ func (r *Recorder) goesOn(ctx context.Context, d did.DID, at uint64, list []atte
 	return list[next-at:], nil
 }
 
-// relink says of kept evidence what the branch that is kept shows of it.
-func (r *Recorder) relink(ctx context.Context, d did.DID) error {
+// relink says of kept evidence what the branch that is kept shows of it, which ended at a size
+// before.
+func (r *Recorder) relink(ctx context.Context, d did.DID, was uint64) error {
+	have, err := r.cfg.Events.Branch(ctx, d)
+	if err != nil {
+		return err
+	}
 	list, err := r.keptForks(ctx, d)
 	if err != nil {
 		return err
 	}
 	for _, k := range list {
-		common, err := r.linked(ctx, k.Fork)
+		if k.shown() && k.at >= have.From {
+			continue // the branch is not read for what is known
+		}
+		common, err := r.linked(ctx, k.Fork, was)
 		if err != nil {
 			return err
 		}
@@ -81,8 +86,9 @@ func (r *Recorder) relink(ctx context.Context, d did.DID) error {
 }
 
 // linked is where the branch that is kept parts from the held log, if every head of the
-// evidence lies on one of the two; 0 if one does not, or is larger than what is kept.
-func (r *Recorder) linked(ctx context.Context, f attlog.Fork) (uint64, error) {
+// evidence lies on one of the two; 0 if one does not, or is larger than what is kept, or if
+// none is above a size, up to which that was seen before.
+func (r *Recorder) linked(ctx context.Context, f attlog.Fork, was uint64) (uint64, error) {
 	d := f.A.Org
 	have, err := r.cfg.Events.Branch(ctx, d)
 	if err != nil || have.To == 0 {
@@ -92,10 +98,15 @@ func (r *Recorder) linked(ctx context.Context, f attlog.Fork) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
+	fresh := false
 	for _, h := range open {
 		if h.Size <= have.From || h.Size > have.To {
 			return 0, nil
 		}
+		fresh = fresh || h.Size > was
+	}
+	if !fresh {
+		return 0, nil
 	}
 	tree, err := r.rangeTo(ctx, d, have.From)
 	if err != nil {

@@ -15,11 +15,13 @@ import (
 )
 
 // shown is what a peer has shown of the branch behind a head: the compact range [0, from) that
-// both logs have, the entries after it, and the rest up to the size of the head.
+// both logs have, or that is kept of it, the entries after it, and the rest up to the size of
+// the head.
 type shown struct {
 	left    attlog.Range
 	entries []attestation.Entry
 	rest    attlog.Range
+	kept    bool // left ends where the branch that is kept does, above where that parts
 }
 
 // split gives the compact ranges [0, at) and [at, size) of the branch; false where what was
@@ -42,30 +44,36 @@ func (s shown) split(at uint64) (left, right attlog.Range, ok bool) {
 	return left, right, right.Join(s.rest) == nil
 }
 
-// shownBy is what a package shows of the branch behind its head, nil if nothing or if it is
-// not the tree of it.
+// shownBy is what a package shows of the branch behind its head, after what both logs have or
+// after what is kept of it; nil if nothing or if it is not the tree of it.
 func (r *Recorder) shownBy(ctx context.Context, n attlog.Note, p *attestation.Package) (*shown, error) {
-	if p == nil || len(p.Entries) == 0 || p.From > r.size(ctx, n.Org) {
+	if p == nil || len(p.Entries) == 0 {
 		return nil, nil
 	}
 	rest, err := attlog.ParseRange(p.From+uint64(len(p.Entries)), n.Head.Size, p.Rest)
 	if err != nil {
 		return nil, nil // it lies, and its head stands by itself
 	}
-	left, err := r.rangeTo(ctx, n.Org, p.From)
-	if err != nil {
-		return nil, err
+	if p.From <= r.size(ctx, n.Org) {
+		left, err := r.rangeTo(ctx, n.Org, p.From)
+		if err != nil {
+			return nil, err
+		}
+		if root, err := rootWith(left.Clone(), p.Entries, rest); err == nil && root == n.Head.Root {
+			return &shown{left: left, entries: p.Entries, rest: rest}, nil
+		}
 	}
-	if root, err := rootWith(left.Clone(), p.Entries, rest); err != nil || root != n.Head.Root {
-		return nil, nil
-	}
-	return &shown{left, p.Entries, rest}, nil
+	return r.afterKept(ctx, n, p, rest)
 }
 
 // common is the size up to which the branch that was shown is the log that is held.
 func (r *Recorder) common(ctx context.Context, d did.DID, s *shown) (uint64, error) {
 	if s == nil {
 		return 0, nil
+	}
+	if s.kept {
+		have, err := r.cfg.Events.Branch(ctx, d)
+		return have.From, err
 	}
 	l, err := r.cfg.Events.Log(ctx, d)
 	if err != nil {
@@ -121,16 +129,21 @@ func (r *Recorder) prove(ctx context.Context, n attlog.Note, s *shown) (attlog.F
 // and what was shown of its branch. It reports whether the evidence is new.
 func (r *Recorder) convict(ctx context.Context, n attlog.Note, s *shown) (bool, error) {
 	f, ok, err := r.prove(ctx, n, s)
-	if err != nil || !ok {
+	if err != nil {
 		return false, err
 	}
 	common, err := r.common(ctx, n.Org, s)
 	if err != nil {
 		return false, err
 	}
-	fresh, err := r.keepFork(ctx, f, common)
-	if err != nil || !r.hasParted(n.Org) {
-		return fresh, err
+	fresh := false
+	if ok {
+		if fresh, err = r.keepFork(ctx, f, common); err != nil {
+			return fresh, err
+		}
+	}
+	if s == nil || !r.hasParted(n.Org) || !r.weighs(ctx, n) { // a stolen key puts nothing in its place
+		return fresh, nil
 	}
 	return fresh, r.keepBranch(ctx, n.Org, common, s)
 }
@@ -335,7 +348,7 @@ func (r *Recorder) keepFork(ctx context.Context, f attlog.Fork, common uint64) (
 		}
 	}
 	if common == 0 {
-		if common, err = r.linked(ctx, f); err != nil {
+		if common, err = r.linked(ctx, f, 0); err != nil {
 			return false, err
 		}
 	}

@@ -97,7 +97,8 @@ func (r *Recorder) ingest(ctx context.Context, p attestation.Package, note attlo
 		return r.mergeHeld(ctx, note, held, &p)
 	}
 	if p.From > held {
-		return Result{Verdict: Behind, Size: held}, nil, nil
+		res, err := r.beyond(ctx, p, note, held)
+		return res, nil, err
 	}
 	fresh := p.Entries[min(held-p.From, uint64(len(p.Entries))):]
 	line, claims, res, err := r.logLine(ctx, note, held, p, fresh)
@@ -240,6 +241,9 @@ func (r *Recorder) fits(ctx context.Context, p attestation.Package, n attlog.Not
 			return Result{}, nil
 		}
 	}
+	if res, err := r.ofBranch(ctx, p, n); err != nil || res.Verdict != 0 {
+		return res, err
+	}
 	return r.misfit(ctx, p, n, held, rest)
 }
 
@@ -265,7 +269,7 @@ func (r *Recorder) misfit(ctx context.Context, p attestation.Package, n attlog.N
 		// True as far as it goes; what lies between is not shown.
 		return Result{Verdict: Behind, Size: held}, nil
 	}
-	return r.fork(ctx, n, &shown{left, p.Entries, rest})
+	return r.fork(ctx, n, &shown{left: left, entries: p.Entries, rest: rest})
 }
 
 func (r *Recorder) rangeTo(ctx context.Context, d did.DID, size uint64) (attlog.Range, error) {

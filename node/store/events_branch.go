@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"trustnode/attestation"
+	attlog "trustnode/attestation/log"
 	"trustnode/did"
 )
 
@@ -17,6 +19,26 @@ const MaxBranch = 64 << 20
 type Branch struct {
 	From, To uint64
 	Bytes    int
+	tree     attlog.Range // over them
+}
+
+// Full reports whether there may be no room for one more entry.
+func (b Branch) Full() bool { return b.Bytes > MaxBranch-attestation.MaxEntry }
+
+// Tree is the compact range [0, To) of the branch, where shared is [0, From), which both
+// branches have. It changes neither.
+func (b Branch) Tree(shared attlog.Range) (attlog.Range, error) {
+	out := shared.Clone()
+	return out, out.Join(b.tree)
+}
+
+// with is b and one entry more. It leaves b as it is but for its tree.
+func (b Branch) with(at uint64, en attestation.Entry) (Branch, error) {
+	if b.To == 0 {
+		b = Branch{From: at, To: at, tree: attlog.NewRange(at)}
+	}
+	b.To, b.Bytes = b.To+1, b.Bytes+len(en)
+	return b, b.tree.Append(en.Hash())
 }
 
 // Branch returns what is kept of another branch of the log of d; the entries are read for it
@@ -30,11 +52,9 @@ func (e *Events) Branch(ctx context.Context, d did.DID) (b Branch, err error) {
 		return b, nil
 	}
 	err = e.eachBranched(ctx, d, func(i uint64, en attestation.Entry) error {
-		if b.To == 0 {
-			b.From = i
-		}
-		b.To, b.Bytes = i+1, b.Bytes+len(en)
-		return nil
+		var err error
+		b, err = b.with(i, en)
+		return err
 	})
 	if err != nil {
 		return Branch{}, err
@@ -61,6 +81,29 @@ func (e *Events) setBranch(d did.DID, b *Branch) {
 // BranchEntries yields the entries kept of another branch of the log of d, in order.
 func (e *Events) BranchEntries(ctx context.Context, d did.DID, yield func(uint64, attestation.Entry) error) error {
 	return e.eachBranched(ctx, d, yield)
+}
+
+// BranchRun returns the entries [from, to) kept of another branch of the log of d;
+// attestation.ErrNotFound where one of them is not.
+func (e *Events) BranchRun(ctx context.Context, d did.DID, from, to uint64) (out []attestation.Entry, err error) {
+	s, ok := e.state(d)
+	if !ok {
+		return nil, attestation.ErrNotFound
+	}
+	err = e.db.View(ctx, func(r Reader) error {
+		for i := from; i < to; i++ {
+			b, err := r.Get(indexKey(keyBranch, s.num, i))
+			if errors.Is(err, ErrNotFound) {
+				return attestation.ErrNotFound
+			}
+			if err != nil {
+				return err
+			}
+			out = append(out, bytes.Clone(b))
+		}
+		return nil
+	})
+	return out, err
 }
 
 func (e *Events) eachBranched(ctx context.Context, d did.DID, yield func(uint64, attestation.Entry) error) error {
@@ -99,17 +142,20 @@ func (e *Events) KeepBranch(ctx context.Context, d did.DID, at uint64, list []at
 	}
 	var now Branch
 	err = e.db.Update(ctx, func(tx Tx) error {
-		if now = have; now.To == 0 {
-			now.From, now.To = at, at
+		if now = have; now.To != 0 {
+			now.tree = have.tree.Clone() // the transaction may run twice, and others read it
 		}
-		for _, en := range list {
+		for i, en := range list {
 			if now.Bytes+len(en) > MaxBranch {
 				break
 			}
-			if err := tx.Set(indexKey(keyBranch, s.num, now.To), en); err != nil {
+			if err := tx.Set(indexKey(keyBranch, s.num, at+uint64(i)), en); err != nil {
 				return err
 			}
-			now.To, now.Bytes = now.To+1, now.Bytes+len(en)
+			var err error
+			if now, err = now.with(at, en); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
