@@ -127,7 +127,7 @@ func (e *Events) eachBranched(ctx context.Context, d did.DID, yield func(uint64,
 // KeepBranch keeps entries of another branch from index at on, which must be where what is
 // kept of it ends, if anything is: as many as fit into MaxBranch.
 func (e *Events) KeepBranch(ctx context.Context, d did.DID, at uint64, list []attestation.Entry) error {
-	have, err := e.Branch(ctx, d)
+	now, err := e.Branch(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -137,10 +137,26 @@ func (e *Events) KeepBranch(ctx context.Context, d did.DID, at uint64, list []at
 	if !ok {
 		return attestation.ErrNotFound
 	}
-	if have.To != 0 && have.To != at {
-		return fmt.Errorf("%w: the branch of %s ends at %d, entries from %d", attestation.ErrConflict, d, have.To, at)
+	if now.To != 0 && now.To != at {
+		return fmt.Errorf("%w: the branch of %s ends at %d, entries from %d", attestation.ErrConflict, d, now.To, at)
 	}
-	var now Branch
+	for full := false; len(list) > 0 && !full; {
+		part := firstRun(list)
+		if now, err = e.keepRun(ctx, s.num, now, at, part); err != nil {
+			e.setBranch(d, nil)
+			return err
+		}
+		list, at = list[len(part):], at+uint64(len(part))
+		full = now.To < at
+		if now.Bytes > 0 {
+			e.setBranch(d, &now)
+		}
+	}
+	return nil
+}
+
+// keepRun adds as many entries from index at on as fit, in one transaction.
+func (e *Events) keepRun(ctx context.Context, num uint32, have Branch, at uint64, list []attestation.Entry) (now Branch, err error) {
 	err = e.db.Update(ctx, func(tx Tx) error {
 		if now = have; now.To != 0 {
 			now.tree = have.tree.Clone() // the transaction may run twice, and others read it
@@ -149,7 +165,7 @@ func (e *Events) KeepBranch(ctx context.Context, d did.DID, at uint64, list []at
 			if now.Bytes+len(en) > MaxBranch {
 				break
 			}
-			if err := tx.Set(indexKey(keyBranch, s.num, at+uint64(i)), en); err != nil {
+			if err := tx.Set(indexKey(keyBranch, num, at+uint64(i)), en); err != nil {
 				return err
 			}
 			var err error
@@ -159,11 +175,16 @@ func (e *Events) KeepBranch(ctx context.Context, d did.DID, at uint64, list []at
 		}
 		return nil
 	})
-	switch {
-	case err != nil:
-		e.setBranch(d, nil)
-	case now.Bytes > 0:
-		e.setBranch(d, &now)
+	return now, err
+}
+
+// firstRun returns as many entries as one transaction takes.
+func firstRun(list []attestation.Entry) []attestation.Entry {
+	size := 0
+	for i, en := range list {
+		if size += len(en); i > 0 && size > attestation.MaxBatchBytes {
+			return list[:i]
+		}
 	}
-	return err
+	return list
 }

@@ -125,16 +125,20 @@ func (e *Events) setAside(ctx context.Context, s logState, size uint64) error {
 			}
 			kept++
 		}
-		err = e.db.Update(ctx, func(tx Tx) error {
-			for i, en := range part[:kept] {
-				if err := tx.Set(indexKey(keyBranch, s.num, from+uint64(i)), en); err != nil {
-					return err
+		for list, at := part[:kept], from; len(list) > 0; {
+			run := firstRun(list)
+			err = e.db.Update(ctx, func(tx Tx) error {
+				for i, en := range run {
+					if err := tx.Set(indexKey(keyBranch, s.num, at+uint64(i)), en); err != nil {
+						return err
+					}
 				}
+				return nil
+			})
+			if err != nil {
+				return err
 			}
-			return nil
-		})
-		if err != nil {
-			return err
+			list, at = list[len(run):], at+uint64(len(run))
 		}
 	}
 	return nil
