@@ -54,6 +54,9 @@ type home struct {
 	twos    map[did.DID]int      // how often a head of an organization contradicted its log
 	parts   map[did.DID][]uint64 // sizes up to which another log of it was the one held
 	gates   map[string]func()    // called before an operation, by name
+	others  map[did.DID]*memLog  // another branch of a log, with what both have
+	room    int                  // how many entries of another branch fit; 0: all
+	tried   int                  // how many packages went to another branch and did not fit
 }
 
 func orgDID(i int) did.DID {
@@ -83,7 +86,7 @@ func newHome(t testing.TB, i int) *home {
 		status: map[did.DID]string{}, changed: make(chan struct{}), idlogs: map[did.DID][]string{},
 		bound: map[did.DID]envelope.Envelope{}, beacons: map[did.DID]envelope.Envelope{}, heard: map[did.DID]time.Time{},
 		logs: map[did.DID]*memLog{}, things: map[envelope.ID]bundle.Line{}, readers: map[envelope.ID][]did.DID{},
-		missing: map[envelope.ID]Want{}, shown: map[did.DID]federation.AboutYou{}, parts: map[did.DID][]uint64{}, twos: map[did.DID]int{}, gates: map[string]func(){},
+		missing: map[envelope.ID]Want{}, shown: map[did.DID]federation.AboutYou{}, parts: map[did.DID][]uint64{}, twos: map[did.DID]int{}, others: map[did.DID]*memLog{}, gates: map[string]func(){},
 	}
 	h.idlogs[h.me] = []string{"1 " + sign.Public().Multikey()}
 	h.logs[h.me] = &memLog{notes: map[uint64]attlog.Note{}}

@@ -141,6 +141,15 @@ func (h logsOf) Ingest(_ context.Context, p attestation.Package) (Outcome, error
 		return Parked, nil
 	}
 	h.mu.Lock()
+	if other := h.others[p.Did]; other != nil && p.From >= h.partedAt(p.Did) {
+		if o, _ := other.ingest(p, note); o == Taken || o == Held {
+			h.mu.Unlock()
+			return Forked, nil
+		}
+		if p.From == uint64(len(other.entries)) {
+			h.tried++
+		}
+	}
 	l, ok := h.logs[p.Did]
 	if !ok {
 		l = &memLog{notes: map[uint64]attlog.Note{}}
@@ -309,7 +318,37 @@ func (h logsOf) Part(ctx context.Context, d did.DID, b []byte, ranges Ranges) (O
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.parts[d] = append(h.parts[d], at)
+	if h.others[d] == nil {
+		h.others[d] = &memLog{notes: map[uint64]attlog.Note{}}
+		for _, e := range h.logs[d].entries[:at] {
+			h.others[d].add(e)
+		}
+	}
 	return Forked, nil
+}
+
+// partedAt is where another branch of a log parts. h.mu is held.
+func (h *home) partedAt(d did.DID) uint64 { return h.parts[d][0] }
+
+func (h logsOf) Lacks(_ context.Context, d did.DID, theirs attestation.Head) (uint64, bool, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	other := h.others[d]
+	if other == nil || h.room > 0 && len(other.entries) >= h.room {
+		return 0, false, nil
+	}
+	at := uint64(len(other.entries))
+	return at, at < theirs.Size, nil
+}
+
+// other are the entries kept of another branch of the log of d, with what both have.
+func (h *home) other(d did.DID) []attestation.Entry {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if l := h.others[d]; l != nil {
+		return slices.Clone(l.entries)
+	}
+	return nil
 }
 
 func (h logsOf) Edge(d did.DID) attlog.Range {

@@ -260,14 +260,14 @@ func (c *conversation) pullLog(ctx context.Context, x didHead) error {
 		}
 		a := rangeAsk{DID: x.DID, From: held, To: size}
 		var bad error
-		stop := false
+		stop, forked := false, false
 		e, err := c.ask(ask{Events: &a}, func(b []byte) error {
 			p, err := parseEntries(b, a, c.theirs.Federation, x.Note)
 			if err != nil || stop {
 				return err
 			}
 			o, err := c.n.cfg.Intake.Ingest(ctx, p)
-			stop = o != Taken && o != Held
+			stop, forked = o != Taken && o != Held, o == Forked
 			if err = c.judged("log of "+x.DID.String(), o, err); o == False {
 				bad, err = err, nil
 			}
@@ -276,7 +276,7 @@ func (c *conversation) pullLog(ctx context.Context, x didHead) error {
 		if err != nil {
 			return err
 		}
-		if bad != nil {
+		if bad != nil || forked {
 			forked, err := c.partNote(ctx, x)
 			if err == nil && !forked {
 				c.fault = firstOf(c.fault, bad)
