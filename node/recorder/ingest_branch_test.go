@@ -114,6 +114,8 @@ func TestABranchIsOne(t *testing.T) {
 			"a hole":                         {other.pack(t, k, 300, 512, 605), recorder.Behind},
 			"a third branch":                 {third.pack(t, k, 256, 512, 605), recorder.Behind},
 			"a third branch that overlaps":   {third.pack(t, k, 100, 300, 605), recorder.Behind},
+			"a third branch where all is":    {third.pack(t, k, 100, 200, 605), recorder.Behind},
+			"what both branches have":        {other.pack(t, k, 0, 5, 605), recorder.Behind},
 			"a third branch from its start":  {third.pack(t, k, 5, 261, 605), recorder.Forked},
 			"another rest":                   {rest, recorder.Behind},
 			"an entry changed":               {wrong, recorder.Behind},
@@ -134,6 +136,11 @@ func TestABranchIsOne(t *testing.T) {
 				t.Fatalf("%d held, %s: %d entries are kept", held, name, len(got))
 			}
 		}
+		longer := long(t, acme, held+20)
+		if res, err := n.Ingest(ctx, longer.pack(t, k, 0, 7, held+20)); res.Verdict != recorder.Behind || err != nil {
+			t.Errorf("%d held, the held log again, under a later head: %s, %v", held, res.Verdict, err)
+		}
+		ingest(t, n, longer.pack(t, k, held, held+20, held+20))
 	}
 }
 

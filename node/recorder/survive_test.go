@@ -38,6 +38,7 @@ func TestTheBranchThatStandsIsFetched(t *testing.T) {
 			if got := n.counting(t, acme.did); len(got) > len(before) || size < 10 && len(got) > 5 {
 				t.Errorf("%s, forked %v: the lost branch counts at %v", name, forked, got)
 			}
+			n.lacks(t, other, -1) // it is to be held, not to be kept beside
 			asked := 0
 			show := func() {
 				t.Helper()

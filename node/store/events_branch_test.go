@@ -41,7 +41,7 @@ func TestABranchEndsWhereNoMoreFits(t *testing.T) {
 	f.must(e.KeepBranch(ctx, beta, 3, longEntries(10)))
 	ten, err := e.Branch(ctx, beta)
 	f.must(err)
-	f.must(e.KeepBranch(ctx, beta, 13, append(longEntries(1100), longEntries(1)[0][:100])))
+	f.must(e.KeepBranch(ctx, beta, 13, append(longEntries(23*48), longEntries(1)[0][:100])))
 	l, err := e.Log(ctx, beta)
 	f.must(err)
 	shared, err := attlog.ReadRange(0, 3, l)
