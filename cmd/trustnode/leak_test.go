@@ -41,6 +41,7 @@ type leakRoad struct {
 	secrets map[string][]byte // by what they are
 	tokens  map[string]string // of the operators, by organization
 	loan    string
+	entry   string // that the loan shows, about a person
 }
 
 func (r *leakRoad) keep(where string, b []byte) {
@@ -117,7 +118,7 @@ func (r *leakRoad) walk() {
 	r.must("agent", "add", "--data", "acme", "research", "--can", "lend", "--json")
 	var quant httpapi.Agent
 	r.must("agent", "add", "--data", "vendor", "quant", "--can", "borrow", "--json").into(r.t, &quant)
-	r.must("memory", "add", "--data", "acme", "--agent", "research", "--project", "p", "--tag", "open", "the first entry")
+	r.entry = r.id("memory", "add", "--data", "acme", "--agent", "research", "--project", "p", "--tag", "open", "--subject", "Ada", "the first entry", "--json")
 	r.loan = r.id("loan", "issue", "--data", "acme", "--lender", "research", "--borrower", quant.DID, "--scope", "tag:open", "--purpose", "testing", "--expires", "1h", "--max-reads", "9", "--json")
 	read := []string{"loan", "read", "--data", "vendor", "--as", "quant", "--purpose", "testing", r.loan}
 	r.must(read...)
@@ -188,7 +189,7 @@ func (r *leakRoad) ask() {
 		if strings.Contains(p, "disputes") {
 			id = cases.Cases[0].ID
 		}
-		p = strings.NewReplacer("{did}", url.PathEscape(me.DID), "{id}", id, "{agent}", "research").Replace(p)
+		p = strings.NewReplacer("{did}", url.PathEscape(me.DID), "{id}", id, "{agent}", "research", "{subject}", "Ada", "{entry}", r.entry).Replace(p)
 		if strings.Contains(p, "{") {
 			r.t.Errorf("%s has a parameter that this test does not know", p)
 		}
