@@ -73,7 +73,7 @@ func TestTheOtherBranchIsPulled(t *testing.T) {
 					}
 				}
 				before := lines
-				w.wait(time.Hour)
+				w.wait(10 * time.Minute)
 				if lines != before {
 					t.Errorf("%d lines more were asked for", lines-before)
 				}
@@ -110,7 +110,7 @@ func TestAThirdBranchIsAskedForOnce(t *testing.T) {
 			}
 			w.net.Cut(b.peer, c.peer)
 			w.start(order[3])
-			w.wait(time.Hour)
+			w.wait(10 * time.Minute)
 			if got := a.other(one.me); !slices.EqualFunc(got, want, slices.Equal) {
 				t.Errorf("room %d: %d entries are kept after a third branch", room, len(got))
 			}
