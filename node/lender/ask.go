@@ -216,6 +216,9 @@ func (a *arrival) parent(tx store.Tx) error {
 	case p.Sublend != lending.SublendAsk:
 		return fault.New(fault.Refused, lending.ReasonParent, "permission %s does not provide for sub-lending", b.Parent).WithHint("ask for a loan that does, or let %s ask for one of its own", b.For)
 	}
+	if err := a.l.mayHaveParts(context.Background(), up); err != nil {
+		return err
+	}
 	return a.l.alive(tx, up, a.at)
 }
 

@@ -50,11 +50,7 @@ func (l *Lender) Revoke(ctx context.Context, idOrCompact, reason, text string) (
 		return Revoked{}, refusal(err)
 	}
 	ctx = store.Urgent(ctx) // however many reads wait, none of them is decided before it
-	above, err := l.above(ctx, k)
-	if err != nil {
-		return Revoked{}, refusal(err)
-	}
-	g := l.hold(k, above)
+	g := l.hold(k, l.aboveEnding(ctx, k))
 	defer l.drop(id, g)
 	out, err := l.commitRevocation(ctx, k, v, text)
 	if err != nil {
