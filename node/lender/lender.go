@@ -84,6 +84,7 @@ type Lender struct {
 	n      *self.Node
 	slots  chan struct{} // of one call each
 	looked time.Time     // owned by Run: when it was last looked how far loans have grown
+	sided  []byte        // guarded by indexing: up to where it was looked whether rows of answers are gone
 	limits *limiter
 	agents self.AgentReader
 

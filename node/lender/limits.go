@@ -52,6 +52,9 @@ const (
 	sweepEvery = time.Minute
 	// sweepBatch is how many keys one transaction of a sweep changes.
 	sweepBatch = 512
+	// maxSides is how many answers one sweep looks at for whether their row is gone: a point
+	// Get or two each.
+	maxSides = 4096
 	// maxIndexRows and maxIndexKeys bound what one transaction of the index of readers takes
 	// up: an answer of 100 entries adds 116 keys at most, of store.MaxUpdateKeys.
 	maxIndexRows = 1024

@@ -172,5 +172,5 @@ func (l *Lender) sweepRows(ctx context.Context, at time.Time) error {
 	if err := l.indexReaders(ctx); err != nil {
 		return err
 	}
-	return l.sweepSalts(ctx, at)
+	return errors.Join(l.sweepSalts(ctx, at), l.sweepSides(ctx))
 }
