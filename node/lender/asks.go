@@ -255,7 +255,7 @@ func (l *Lender) past(ctx context.Context, org did.DID, loans []Loan) (Past, err
 			continue
 		}
 		out.Loans++
-		out.Reads += x.Reads
+		out.Reads += x.Reads - x.Under
 		switch x.State {
 		case lending.Valid:
 			out.Valid++

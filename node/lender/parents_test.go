@@ -64,13 +64,14 @@ func (k *kit) readAs(ctx context.Context, t testing.TB, l Loan) (lending.Receipt
 	return r, err
 }
 
-// A read counts in its loan and in each above; what is left is the least of them.
+// A read counts in its loan and in each above; what is left is the least of them. Each has
+// its own seq, without a gap.
 func TestParentsAreCounted(t *testing.T) {
 	k, l := chain(t, 4, 3, 10)
 	for i, want := range []struct {
 		loan      Loan
 		seq, left uint64
-	}{{l[2], 1, 2}, {l[0], 2, 2}, {l[2], 2, 1}, {l[1], 3, 0}} {
+	}{{l[2], 1, 2}, {l[0], 1, 2}, {l[2], 2, 1}, {l[1], 1, 0}} {
 		r, err := k.readAs(t.Context(), t, want.loan)
 		if err != nil || r.Seq != want.seq || r.Left != want.left {
 			t.Fatalf("read %d: seq %d, left %d, %v; want %d, %d", i, r.Seq, r.Left, err, want.seq, want.left)
@@ -80,8 +81,12 @@ func TestParentsAreCounted(t *testing.T) {
 		_, err := k.readAs(t.Context(), t, loan)
 		refusedWith(t, err, fault.Exhausted, "")
 		now, err := k.Loan(t.Context(), loan.ID.String())
-		if want := []uint64{4, 3, 2}[i]; err != nil || now.Reads != want {
-			t.Errorf("loan %d: %d reads, %v, want %d", i, now.Reads, err, want)
+		if want, under := []uint64{4, 3, 2}[i], []uint64{3, 2, 0}[i]; err != nil || now.Reads != want || now.Under != under {
+			t.Errorf("loan %d: %d reads, %d under it, %v, want %d, %d", i, now.Reads, now.Under, err, want, under)
+		}
+		a, err := k.Audit(t.Context(), loan.ID.String())
+		if err != nil || !a.GapFree || a.Granted != now.Reads-now.Under || a.Under != now.Under {
+			t.Errorf("audit of loan %d: %d granted, %d under it, gap-free %v, %v", i, a.Granted, a.Under, a.GapFree, err)
 		}
 	}
 }

@@ -201,7 +201,7 @@ func (r *revokingBorrower) reads(tx store.Tx) (map[did.DID]uint64, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[k.perm.Body().Lender] += loan.Reads
+		out[k.perm.Body().Lender] += loan.Own()
 	}
 	return out, nil
 }
