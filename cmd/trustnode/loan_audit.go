@@ -78,6 +78,9 @@ func printAudit(w writer, a httpapi.LoanAudit) {
 		}
 	}
 	fmt.Fprintf(w, "%s %s, %s\n", count(a.Granted, "answer"), did, whole)
+	if a.Under > 0 {
+		fmt.Fprintf(w, "%s more under parts of it, which count against it too; their own audits list them\n", count(a.Under, "answer"))
+	}
 }
 
 // printGone tells of the reads whose rows are no more, those past their age in runs.

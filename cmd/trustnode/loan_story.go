@@ -48,10 +48,14 @@ func was(n int) string {
 }
 
 func readsWords(l httpapi.Loan) string {
-	if l.Reads == 0 {
-		return fmt.Sprintf("Nobody has read under it; %s may, to %q.", l.Borrower, oneLine(l.Purpose))
+	own, under := l.Reads-min(l.Under, l.Reads), ""
+	if l.Under > 0 {
+		under = fmt.Sprintf(" Under parts of it others have read %s, which counts against it too.", times(l.Under))
 	}
-	return fmt.Sprintf("%s has read %s, under the purpose %q.", l.Borrower, times(l.Reads), oneLine(l.Purpose))
+	if own == 0 {
+		return fmt.Sprintf("Nobody has read under it; %s may, to %q.", l.Borrower, oneLine(l.Purpose)) + under
+	}
+	return fmt.Sprintf("%s has read %s, under the purpose %q.", l.Borrower, times(own), oneLine(l.Purpose)) + under
 }
 
 func times(n uint64) string {

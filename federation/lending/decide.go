@@ -330,13 +330,14 @@ func (d *decision) grant() (Next, error) {
 	n.Loan.Reads++
 	for _, up := range d.st.Parents {
 		up.Loan.Reads++
+		up.Loan.Under++
 		n.Parents = append(n.Parents, up.Loan)
 	}
-	if n.Row, n.RowID, err = MarshalRow(d.grantedRow(n.Loan.Reads, sideID)); err != nil {
+	if n.Row, n.RowID, err = MarshalRow(d.grantedRow(n.Loan.Own(), sideID)); err != nil {
 		return Next{}, err
 	}
 	r := d.receipt(Valid)
-	r.Count, r.Hash, r.Row, r.Seq, r.Left = 1, d.f.Content.Hash, n.RowID, n.Loan.Reads, r.Left-1
+	r.Count, r.Hash, r.Row, r.Seq, r.Left = 1, d.f.Content.Hash, n.RowID, n.Loan.Own(), r.Left-1
 	r.CacheUntil = d.cacheUntil()
 	n.Receipt = &r
 	n.Nonce = &NonceRecord{Cursor: d.f.Cursor, Receipt: r, Refs: refs(d.f.Refs), Request: d.rqID, Salt: d.f.Content.Salt, Until: envelope.TimeOf(d.rq.NonceUntil())}
@@ -431,6 +432,6 @@ func (d *decision) deny(den *Denial, r *Receipt) (Next, error) {
 func (d *decision) receipt(s PermState) Receipt {
 	return Receipt{
 		At: envelope.TimeOf(d.at), Kid: d.st.Kid, Left: d.st.left(d.p), Lender: d.p.Lender, Op: d.rq.Op, Perm: d.pID,
-		Request: d.rqID, Seq: d.st.Loan.Reads, Signed: d.st.Signer, State: s,
+		Request: d.rqID, Seq: d.st.Loan.Own(), Signed: d.st.Signer, State: s,
 	}
 }

@@ -286,7 +286,7 @@ func TestDecideGrants(t *testing.T) {
 			At: envelope.TimeOf(c.at), Count: 1, Hash: c.f.Content.Hash, Kid: "key-1", Left: d.left, Lender: lender, Op: OpRead,
 			Perm: p.ID(), Request: rq.ID(), Row: n.RowID, Seq: d.seq, Signed: lender, State: Valid,
 		}
-		if *n.Receipt != want || want.Check() != nil || n.Loan != (Loan{"harbor/north", d.seq}) || n.Cursor != "next" {
+		if *n.Receipt != want || want.Check() != nil || n.Loan != (Loan{"harbor/north", d.seq, 0}) || n.Cursor != "next" {
 			t.Errorf("%s: got receipt %+v, loan %+v, want %+v", d.name, *n.Receipt, n.Loan, want)
 		}
 	}
@@ -404,7 +404,7 @@ func TestDecideParents(t *testing.T) {
 		return c.decide(t)
 	}
 	n, err := with(func(*call, *Parent) {})
-	if err != nil || n.Verdict != Granted || n.Loan.Reads != 1 || !reflect.DeepEqual(n.Parents, []Loan{{"harbor/north", 8}}) || n.Receipt.Left != 2 {
+	if err != nil || n.Verdict != Granted || n.Loan.Reads != 1 || !reflect.DeepEqual(n.Parents, []Loan{{"harbor/north", 8, 1}}) || n.Receipt.Left != 2 {
 		t.Errorf("a parent is counted too: got %+v, %v", n, err)
 	}
 	n, err = with(func(_ *call, p *Parent) { p.Loan.Reads = 10 })

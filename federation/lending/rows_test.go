@@ -71,6 +71,9 @@ func TestRecords(t *testing.T) {
 	if got, err2 := ParseLoan(b); err != nil || err2 != nil || got != l {
 		t.Errorf("loan: got %+v, %v, %v", got, err, err2)
 	}
+	if string(b) != `{"place":"harbor/north","reads":7}` || l.Own() != 7 {
+		t.Errorf("a loan without parts is %s with %d reads of its own, not as older versions keep it", b, l.Own())
+	}
 	if _, err := ParseLoan([]byte(`{"place":"x","reads":-1}`)); err == nil {
 		t.Error("a negative count was read")
 	}

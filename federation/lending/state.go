@@ -10,8 +10,15 @@ import (
 // Loan is the life of one permission as its lender keeps it.
 type Loan struct {
 	Place string `json:"place"` // what is lent, "tenant/project": the lender agent's at issue
-	Reads uint64 `json:"reads"` // granted answers so far
+	Reads uint64 `json:"reads"` // granted answers so far, those under its parts included
+	// Under is how many of Reads were under its parts. Loans of older versions did not keep
+	// it: of these the answers before are not told apart.
+	Under uint64 `json:"under,omitempty"`
 }
+
+// Own returns how many answers were granted under the permission itself, which is the seq of
+// the last one: each permission counts its own without a gap (04 section 6).
+func (l Loan) Own() uint64 { return l.Reads - min(l.Under, l.Reads) }
 
 // Parent is a permission of which another one is a part, with its loan.
 type Parent struct {

@@ -6,7 +6,7 @@ import (
 )
 
 func (s *server) auditOf(a lender.Audit) LoanAudit {
-	out := LoanAudit{ID: a.ID.String(), Granted: a.Granted, GapFree: a.GapFree, Side: map[bool]string{false: "lender", true: "borrower"}[a.Borrowed], Rows: []AuditRow{}, Events: []EventRef{}}
+	out := LoanAudit{ID: a.ID.String(), Granted: a.Granted, Under: a.Under, GapFree: a.GapFree, Side: map[bool]string{false: "lender", true: "borrower"}[a.Borrowed], Rows: []AuditRow{}, Events: []EventRef{}}
 	for _, r := range a.Rows {
 		out.Rows = append(out.Rows, rowOf(r))
 	}

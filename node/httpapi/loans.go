@@ -84,7 +84,7 @@ type LoanPath struct {
 func lent(l lender.Loan) Loan {
 	p := l.Permission
 	out := Loan{Permission: l.Compact, Lender: p.Lender.String(), Borrower: p.Borrower.String(), Scope: p.Scope.String(), Purpose: p.Purpose,
-		ExpiresAt: p.ExpiresAt.String(), MaxReads: p.MaxReads, Reads: l.Reads, Left: l.Left, State: string(l.State), Role: "lender",
+		ExpiresAt: p.ExpiresAt.String(), MaxReads: p.MaxReads, Reads: l.Reads, Under: l.Under, Left: l.Left, State: string(l.State), Role: "lender",
 		Matches: int(l.Matches), Hygiene: l.Hygiene, Words: l.Words}
 	if !l.ID.IsZero() {
 		out.ID = l.ID.String()

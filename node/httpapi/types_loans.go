@@ -33,7 +33,8 @@ type Loan struct {
 	Purpose    string   `json:"purpose"`
 	ExpiresAt  string   `json:"expires_at"`
 	MaxReads   uint64   `json:"max_reads"`
-	Reads      uint64   `json:"reads"`
+	Reads      uint64   `json:"reads" doc:"answers granted; of a loan that was lent with those under its parts"`
+	Under      uint64   `json:"under,omitempty" doc:"how many of reads were under parts of it"`
 	Left       uint64   `json:"left"`
 	State      string   `json:"state"`
 	Rests      string   `json:"rests,omitempty" doc:"why a valid loan is not read now: a log of an organization has forked"`
@@ -105,6 +106,7 @@ type LoanRevoked struct {
 type LoanAudit struct {
 	ID      string     `json:"id"`
 	Granted uint64     `json:"granted"`
+	Under   uint64     `json:"under,omitempty" doc:"answers granted under parts of the loan, whose own audits list them"`
 	GapFree bool       `json:"gap_free" doc:"seq 1..granted, and none is missing but those of gone"`
 	Gone    []GoneRead `json:"gone,omitempty" doc:"granted reads whose row is its hash alone"`
 	Side    string     `json:"side" enum:"lender,borrower" doc:"whose acts these are"`

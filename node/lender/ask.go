@@ -20,12 +20,14 @@ import (
 const (
 	keyAsk      = "lr/"
 	keyOpenAsks = "lq/"
+	keyKeptAsks = "lk/"
 )
 
 // askRow is what the lender keeps of a loan request beside its bytes.
 type askRow struct {
 	Arrived  envelope.Time    `json:"arrived"`
 	Borrower did.DID          `json:"borrower"`
+	Counted  bool             `json:"counted,omitempty"` // among the keptAsks of Org
 	Decided  envelope.Time    `json:"decided,omitempty"`
 	Lender   did.DID          `json:"lender"`
 	Org      did.DID          `json:"org"`
@@ -43,6 +45,11 @@ func (r askRow) open(at time.Time) error {
 		return fault.New(fault.Conflict, string(s), "the request is %s already", s).WithHint("the borrower may ask anew; trustnode loan list --requests shows what waits")
 	}
 	return nil
+}
+
+// keptAsks counts the requests of one organization that are kept and led to nothing yet.
+type keptAsks struct {
+	Kept uint64 `json:"kept"`
 }
 
 // openAsks are the requests of one organization that wait.
@@ -144,12 +151,15 @@ func (a *arrival) new(tx store.Tx, stand standing) error {
 	if err := a.parent(tx); err != nil {
 		return err
 	}
-	a.row = askRow{Arrived: envelope.TimeOf(a.at), Borrower: b.Borrower, Lender: b.Aud, Org: a.asker.Org, State: lending.AskRequested,
+	a.row = askRow{Arrived: envelope.TimeOf(a.at), Borrower: b.Borrower, Counted: true, Lender: b.Aud, Org: a.asker.Org, State: lending.AskRequested,
 		Until: envelope.TimeOf(a.at).Add(lending.RequestLifeS * time.Second)}
 	if err := a.reply(tx); err != nil {
 		return err
 	}
 	if err := a.wait(tx); err != nil {
+		return err
+	}
+	if err := a.keep(tx); err != nil {
 		return err
 	}
 	until := binary.BigEndian.AppendUint64(nil, uint64(b.At.Unix()+lending.NonceLifeS))
@@ -216,6 +226,9 @@ func (a *arrival) parent(tx store.Tx) error {
 	case p.Sublend != lending.SublendAsk:
 		return fault.New(fault.Refused, lending.ReasonParent, "permission %s does not provide for sub-lending", b.Parent).WithHint("ask for a loan that does, or let %s ask for one of its own", b.For)
 	}
+	if err := a.l.mayHaveParts(context.Background(), up); err != nil {
+		return err
+	}
 	return a.l.alive(tx, up, a.at)
 }
 
@@ -274,6 +287,37 @@ func (a *arrival) wait(tx store.Tx) error {
 	}
 	kept = append(kept, openAsk{Borrower: a.asker.Agent, ID: a.rq.ID(), Until: a.row.Until})
 	return store.PutRow(tx, key, openAsks{kept})
+}
+
+// keep counts the request among those of its organization that are kept: a counter frees the
+// place of what it replies to among those that wait, and that stays here for a while.
+func (a *arrival) keep(tx store.Tx) error {
+	key := []byte(keyKeptAsks + a.asker.Org.String())
+	n, _, err := store.GetRow[keptAsks](tx, key)
+	if err != nil {
+		return err
+	}
+	if n.Kept >= MaxAsksKept {
+		return fault.New(fault.RateLimited, "requests_kept", "%d requests of this organization are kept, %d are the most", n.Kept, MaxAsksKept).
+			WithHint("those that were countered go after %d hours, those that were declined after %d days", keepCountered/time.Hour, keepDeclined/(24*time.Hour))
+	}
+	n.Kept++
+	return store.PutRow(tx, key, n)
+}
+
+// uncount takes a request from those that count as kept.
+func uncount(tx store.Tx, r *askRow) error {
+	if !r.Counted {
+		return nil
+	}
+	r.Counted = false
+	key := []byte(keyKeptAsks + r.Org.String())
+	n, _, err := store.GetRow[keptAsks](tx, key)
+	if err != nil {
+		return err
+	}
+	n.Kept -= min(n.Kept, 1)
+	return store.PutRow(tx, key, n)
 }
 
 // forgetOpen takes a request from those of its organization that wait.

@@ -13,6 +13,7 @@ import (
 	"trustnode/node/fault"
 	"trustnode/node/self"
 	"trustnode/node/self/selftest"
+	"trustnode/node/store"
 )
 
 // wantLoan is a loan request of quant to research; change may alter it before it is signed.
@@ -400,4 +401,69 @@ func TestSublend(t *testing.T) {
 	refusedWith(t, err, fault.Conflict, "revoked")
 	_, err = k.Ask(t.Context(), k.wantLoan(t, forThird(up.ID)))
 	refusedWith(t, err, fault.Conflict, "revoked")
+}
+
+// A counter frees the place of what it replies to, and does not fill the list for that: what is
+// kept of one organization is capped, and what was countered goes soon.
+func TestKeptAsksAreCapped(t *testing.T) {
+	k := memoryKit(t)
+	k.add(t, "One.", "client:acme")
+	kept := func() uint64 {
+		t.Helper()
+		n, _, err := store.GetRow[keptAsks](self.ViewGetter(t.Context(), k.acme.DB), []byte(keyKeptAsks+k.vendor.Org.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n.Kept
+	}
+	var last envelope.ID
+	for range lending.MaxRounds {
+		last = k.mustAsk(t, k.wantLoan(t, func(r *lending.LoanRequest) { r.InReplyTo = last })).ID
+	}
+	if _, err := k.Issue(t.Context(), IssueInput{Request: last.String()}); err != nil {
+		t.Fatal(err)
+	}
+	if n := kept(); n != lending.MaxRounds-1 {
+		t.Errorf("%d are kept beside the one that a loan answers", n)
+	}
+	full := keptAsks{MaxAsksKept}
+	if err := k.acme.DB.Update(t.Context(), func(tx store.Tx) error {
+		return store.PutRow(tx, []byte(keyKeptAsks+k.vendor.Org.String()), full)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := k.Ask(t.Context(), k.wantLoan(t))
+	refusedWith(t, err, fault.RateLimited, "requests_kept")
+	k.w.Clock.Add(keepCountered + time.Second)
+	if err := k.sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := k.Requests(t.Context()); err != nil || len(all) != 1 {
+		t.Errorf("%d are left, %v, want what a loan answers", len(all), err)
+	}
+	if n := kept(); n != MaxAsksKept-(lending.MaxRounds-1) {
+		t.Errorf("%d count as kept", n)
+	}
+	k.mustAsk(t, k.wantLoan(t))
+}
+
+// A request that was declined stays for its borrower to learn why, and then goes.
+func TestDeclinedAsksGo(t *testing.T) {
+	k := memoryKit(t)
+	a := k.mustAsk(t, k.wantLoan(t))
+	if _, err := k.Decline(t.Context(), a.ID.String(), "too broad"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		after time.Duration
+		left  int
+	}{{keepDeclined, 1}, {time.Second, 0}} {
+		k.w.Clock.Add(c.after)
+		if err := k.sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := k.Requests(t.Context()); err != nil || len(all) != c.left {
+			t.Errorf("%d are left, %v, want %d", len(all), err, c.left)
+		}
+	}
 }

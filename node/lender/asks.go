@@ -168,6 +168,11 @@ func (l *Lender) decideAsked(tx store.Tx, id envelope.ID, at time.Time, answer f
 	}
 	row.Decided = envelope.TimeOf(at)
 	answer(&row)
+	if row.State == lending.AskIssued { // it stays with the permission
+		if err := uncount(tx, &row); err != nil {
+			return err
+		}
+	}
 	return errors.Join(store.PutRow(tx, idKey(keyAsk, id), row), forgetOpen(tx, row.Org, id))
 }
 
@@ -255,7 +260,7 @@ func (l *Lender) past(ctx context.Context, org did.DID, loans []Loan) (Past, err
 			continue
 		}
 		out.Loans++
-		out.Reads += x.Reads
+		out.Reads += x.Reads - x.Under
 		switch x.State {
 		case lending.Valid:
 			out.Valid++
@@ -284,28 +289,49 @@ func (l *Lender) broken(ctx context.Context, perm envelope.ID) (bool, error) {
 	return false, nil
 }
 
-// sweepAsks forgets requests that were declined or have lapsed, keepAsks after they came.
-// What a permission answers stays with it.
-func (l *Lender) sweepAsks(ctx context.Context, at time.Time) error {
-	old := at.Add(-keepAsks)
-	keys, err := l.scan(ctx, keyAsk, func(_, v []byte) bool {
-		var r askRow
-		return envelope.Unmarshal(v, &r) == nil && r.State != lending.AskIssued && r.Arrived.Time().Before(old)
-	})
-	if err != nil || len(keys) == 0 {
-		return err
+// old says whether a request that led to nothing is kept no longer.
+func (r askRow) old(at time.Time) bool {
+	switch {
+	case r.State == lending.AskIssued:
+		return false
+	case !r.Replied.IsZero() && !r.Decided.IsZero():
+		return r.Decided.Time().Before(at.Add(-keepCountered))
+	case r.State == lending.AskDeclined:
+		return r.Decided.Time().Before(at.Add(-keepDeclined))
 	}
+	return r.Arrived.Time().Before(at.Add(-keepAsks))
+}
+
+// sweepAsks forgets requests that led to nothing: soon those to which another one replied or
+// that were declined, keepAsks after they came those that have lapsed. What a permission
+// answers stays with it.
+func (l *Lender) sweepAsks(ctx context.Context, at time.Time) error {
+	for {
+		keys, err := l.scan(ctx, keyAsk, func(_, v []byte) bool {
+			var r askRow
+			return envelope.Unmarshal(v, &r) == nil && r.old(at)
+		})
+		if err != nil || len(keys) == 0 {
+			return err
+		}
+		if err := l.forgetAsks(ctx, keys, at); err != nil {
+			return err
+		}
+	}
+}
+
+func (l *Lender) forgetAsks(ctx context.Context, keys [][]byte, at time.Time) error {
 	return l.n.DB.Update(ctx, func(tx store.Tx) error {
 		for _, k := range keys {
 			r, ok, err := store.GetRow[askRow](tx, k)
 			if err != nil {
 				return err
 			}
-			if !ok || r.State == lending.AskIssued || !r.Arrived.Time().Before(old) {
+			if !ok || !r.old(at) {
 				continue
 			}
 			id, err := envelope.ParseID(string(bytes.TrimPrefix(k, []byte(keyAsk))))
-			if err := errors.Join(err, tx.Delete(k), l.n.Lib.Remove(tx, id, r.Org)); err != nil {
+			if err := errors.Join(err, tx.Delete(k), uncount(tx, &r), l.n.Lib.Remove(tx, id, r.Org)); err != nil {
 				return err
 			}
 		}

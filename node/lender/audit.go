@@ -38,9 +38,10 @@ func (l *Lender) Audit(ctx context.Context, idOrCompact string) (Audit, error) {
 	}
 	if out.Borrowed {
 		out.Granted, out.GapFree = received(out.Rows)
-	} else if out.Granted, out.Gone, out.GapFree, err = l.granted(ctx, loan.Reads, out.Rows); err != nil {
+	} else if out.Granted, out.Gone, out.GapFree, err = l.granted(ctx, loan.Reads-loan.Under, out.Rows); err != nil {
 		return Audit{}, refusal(err)
 	}
+	out.Under = loan.Under
 	if out.Events, err = l.events(ctx, id); err != nil {
 		return Audit{}, refusal(err)
 	}

@@ -121,7 +121,7 @@ func (d *discovering) evaluate(ctx context.Context, m moment) (lending.Found, *l
 	if f.Replay = rec.Replays(d.rq, m.at); f.Replay {
 		salt = rec.Salt
 	}
-	found, err := d.l.n.Entries.Discover(ctx, d.k.place, scope, rq.Filter, memory.Discovery{Least: d.l.cfg.DiscoverMin, Hidden: d.l.cfg.HiddenTags}, m.at)
+	found, err := d.l.n.Entries.Discover(ctx, d.k.place, scope, rq.Filter, memory.Discovery{Least: d.l.cfg.DiscoverMin, Hidden: d.l.cfg.HiddenTags, Within: d.k.perm.Body().Scope}, m.at)
 	if errors.Is(err, memory.ErrBroad) {
 		return f, &lending.Denial{Code: lending.Code(fault.TooLarge), Reason: "scope", Hint: "narrow it with a filter, e.g. age<7d", Detail: err.Error()}, nil
 	}

@@ -62,13 +62,13 @@ func TestDiscover(t *testing.T) {
 	}
 	k.add(t, "Two.", "client:acme", "week:50", "deal:rare")
 	k.add(t, "Three.", "client:acme", "confidential", "week:51")
-	l := k.discoverable(t, 9)
+	l := k.discoverable(t, 10)
 	tags, r, err := k.discover(t, k.look(t, l))
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantTexts(t, "tags", tags.Tags, "client:acme", "week:49")
-	if !tags.Withheld || r.Seq != 1 || r.Left != 8 || r.Count != 1 {
+	if !tags.Withheld || r.Seq != 1 || r.Left != 9 || r.Count != 1 {
 		t.Errorf("got %+v %+v", tags, r)
 	}
 	for name, c := range map[string]struct {
@@ -76,7 +76,8 @@ func TestDiscover(t *testing.T) {
 		want     string
 		withheld bool
 	}{
-		"within a filter too":                {"tag:week:50", "", true},
+		"within a filter too":                {"tag:week:49 tag:client:acme", "client:acme week:49", false},
+		"nothing by a tag of too few":        {"tag:week:50", "", false},
 		"all that are left are told":         {"tag:week:49", "client:acme week:49", false},
 		"nothing by a hidden tag":            {"tag:deal:secret", "", false},
 		"nor by its exclusion":               {"tag:week:49 -tag:deal:secret", "", false},
@@ -92,6 +93,35 @@ func TestDiscover(t *testing.T) {
 	}
 	_, _, err = k.discover(t, k.look(t, l))
 	refusedWith(t, err, fault.Exhausted, "")
+}
+
+// Whether a tag of too few entries is there is told by nothing: not by a filter for it, not by
+// one without it, not beside a tag of many.
+func TestDiscoverIsNoOracle(t *testing.T) {
+	k := newKit(t, selftest.Option{}, Config{DiscoverMin: 5})
+	k.add(t, "Rare.", "client:acme", "patient:miller")
+	for range 6 {
+		k.add(t, "x", "client:acme", "week:1")
+	}
+	l := k.discoverable(t, 20)
+	for _, filter := range []string{"tag:%s", "-tag:%s", "any(%s,week:1)", "tag:week:1 -tag:%s", "tag:client:acme tag:%s"} {
+		var got [2]lending.Tags
+		for i, tag := range []string{"patient:miller", "patient:nobody"} {
+			f, err := lending.Parse(strings.ReplaceAll(filter, "%s", tag))
+			if err != nil { // an exclusion alone is no scope
+				f = lending.MustParse("tag:client:acme " + strings.ReplaceAll(filter, "%s", tag))
+			}
+			if got[i], _, err = k.discover(t, k.look(t, l, func(r *lending.ReadRequest) { r.Filter = f })); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if strings.Join(got[0].Tags, " ") != strings.Join(got[1].Tags, " ") || got[0].Withheld != got[1].Withheld {
+			t.Errorf("%s: a tag of one entry is answered %v %v, one of none %v %v", filter, got[0].Tags, got[0].Withheld, got[1].Tags, got[1].Withheld)
+		}
+	}
+	if all, _, err := k.discover(t, k.look(t, l)); err != nil || !all.Withheld || len(all.Tags) != 2 {
+		t.Errorf("without a filter: %+v, %v", all, err)
+	}
 }
 
 // A discovery is decided as a read: what may not be, is not, with a row.

@@ -78,7 +78,7 @@ func (i *issuing) prepare(ctx context.Context, in IssueInput) error {
 	if err := i.lint(ctx); err != nil {
 		return err
 	}
-	return i.judge()
+	return i.judge(ctx)
 }
 
 // body is drafted here, or came signed.
@@ -121,7 +121,7 @@ func censusOf(s memory.Stats) lending.Census {
 }
 
 // judge holds the permission to what charter and operator allow.
-func (i *issuing) judge() error {
+func (i *issuing) judge(ctx context.Context) error {
 	s := i.stand
 	if err := s.newLoan(i.borrower.Org); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (i *issuing) judge() error {
 	if err := lending.CheckIssue(i.p, rules, i.hygiene, i.at); err != nil {
 		return err
 	}
-	return i.narrow()
+	return i.narrow(ctx)
 }
 
 // awaitAppended waits a while for an event to be in the own log, if that is open.

@@ -110,7 +110,7 @@ func setDefault(s *string, to string) {
 }
 
 // narrow holds the permission to the request that it answers, and to its parent.
-func (i *issuing) narrow() error {
+func (i *issuing) narrow(ctx context.Context) error {
 	if i.asked != nil {
 		if err := lending.CheckAnswers(i.p, i.asked.body); err != nil {
 			return err
@@ -122,6 +122,9 @@ func (i *issuing) narrow() error {
 	if i.place != i.parent.place {
 		return fault.New(fault.Refused, lending.ReasonParent, "agent %s works in another project than when permission %s was issued", i.lender.Name, i.parent.perm.ID()).
 			WithHint("a part of a loan is of the same project: decline the request")
+	}
+	if err := i.l.mayHaveParts(ctx, i.parent); err != nil {
+		return err
 	}
 	return lending.CheckChild(i.p, i.parent.perm.Body(), i.parent.perm.ID())
 }

@@ -89,11 +89,7 @@ func (i *issuing) store(ctx context.Context, k *known, body []byte) error {
 		return update(ctx)
 	}
 	old := i.old.k
-	above, err := i.l.above(ctx, old)
-	if err != nil {
-		return err
-	}
-	g := i.l.hold(old, above)
+	g := i.l.hold(old, i.l.aboveEnding(ctx, old))
 	defer i.l.drop(old.perm.ID(), g)
 	if err := update(store.Urgent(ctx)); err != nil {
 		return err

@@ -23,6 +23,7 @@
 //	non/<borrower>/<nonce>/ask  8 bytes of time it is forgotten, id of the loan request
 //	lr/<id>                   askRow: a loan request and what came of it
 //	lq/<organization>         openAsks: its requests that wait for an answer
+//	lk/<organization>         keptAsks: how many are kept that led to no loan
 //	gr/<id>                   growthRow: how far a loan had grown when that was told
 //	span/<place>/<began>      importSpan: when the entries of one import were taken in
 //	vio/<id>/<class>          breachRow: denied acts, and which are in the log
@@ -84,6 +85,7 @@ type Lender struct {
 	n      *self.Node
 	slots  chan struct{} // of one call each
 	looked time.Time     // owned by Run: when it was last looked how far loans have grown
+	sided  []byte        // guarded by indexing: up to where it was looked whether rows of answers are gone
 	limits *limiter
 	agents self.AgentReader
 

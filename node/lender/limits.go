@@ -25,11 +25,18 @@ const (
 	// MaxAsksOfOrg how many of all agents of one organization: an operator reads them.
 	MaxAsks      = 16
 	MaxAsksOfOrg = 64
+	// MaxAsksKept is how many of one organization that led to no loan are kept, those included
+	// that wait: some dozens of members leave room for each in one list.
+	MaxAsksKept = 256
 	// DefaultDiscoverMin is on how many entries a tag must be for a discovery to tell it.
 	DefaultDiscoverMin = 5
 
-	// keepAsks is how long a request that led to nothing is kept.
-	keepAsks = 30 * 24 * time.Hour
+	// keepAsks is how long a request that lapsed is kept, keepDeclined how long one that was
+	// declined, for its borrower to learn why, and keepCountered how long one to which another
+	// one replied.
+	keepAsks      = 30 * 24 * time.Hour
+	keepDeclined  = 7 * 24 * time.Hour
+	keepCountered = 24 * time.Hour
 	// growthEvery is how often it is looked whether open loans have grown.
 	growthEvery = time.Hour
 
@@ -52,6 +59,9 @@ const (
 	sweepEvery = time.Minute
 	// sweepBatch is how many keys one transaction of a sweep changes.
 	sweepBatch = 512
+	// maxSides is how many answers one sweep looks at for whether their row is gone: a point
+	// Get or two each.
+	maxSides = 4096
 	// maxIndexRows and maxIndexKeys bound what one transaction of the index of readers takes
 	// up: an answer of 100 entries adds 116 keys at most, of store.MaxUpdateKeys.
 	maxIndexRows = 1024

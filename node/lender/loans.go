@@ -54,7 +54,7 @@ func (l *Lender) stand(g library.Getter, k *known, m moment) (Loan, error) {
 		return Loan{}, err
 	}
 	out := k.loan()
-	out.Reads, out.State = st.Loan.Reads, st.PermState(k.perm.Body(), m.at)
+	out.Reads, out.Under, out.State = st.Loan.Reads, st.Loan.Under, st.PermState(k.perm.Body(), m.at)
 	if lender.Revoked {
 		out.State = lending.Revoked
 	}

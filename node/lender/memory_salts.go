@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
+	"math"
 	"slices"
 	"time"
 
+	"trustnode/attestation/audit"
 	"trustnode/did/envelope"
 	"trustnode/federation/lending"
 	"trustnode/node/memory"
@@ -16,7 +19,8 @@ import (
 // What an answer hashed to stays in its row. With the salt, which the lender alone keeps in
 // side/, somebody who guesses a forgotten text could try the hash against the guess; so the
 // salts of answers that held a forgotten entry are dropped (04 section 5). Which entries are
-// still to be looked for waits under keyForgot, written in the transaction that forgets.
+// still to be looked for waits under keyForgot, written in the transaction that forgets. A row
+// that is its hash alone says no more which entries it held: what is kept beside it goes with it.
 
 // saltDelay is how long after forgetting salts go: what else is made of them has the rows by
 // then.
@@ -33,28 +37,129 @@ func markForgotten(tx store.Tx, at time.Time, in memory.Place, gone []memory.Ent
 	return nil
 }
 
-// sweepSalts drops the salts of answers that held what was forgotten a while ago.
+// sweepSalts drops the salts of answers that held what was forgotten a while ago. A mark goes
+// once all rows of before it were looked at: those that wait for the log are not.
 func (l *Lender) sweepSalts(ctx context.Context, at time.Time) error {
-	for {
-		marks, err := l.scan(ctx, keyForgot, func(_, v []byte) bool {
-			return len(v) == 8 && int64(binary.BigEndian.Uint64(v)) <= at.Add(-saltDelay).Unix()
-		})
-		if err != nil || len(marks) == 0 {
+	due := func(_, v []byte) bool {
+		return len(v) == 8 && int64(binary.BigEndian.Uint64(v)) <= at.Add(-saltDelay).Unix()
+	}
+	marks, err := l.scan(ctx, keyForgot, due)
+	if err != nil || len(marks) == 0 {
+		return err
+	}
+	flushing, cancel := context.WithTimeout(ctx, flushTime)
+	defer cancel()
+	if err := l.n.Rec.Flush(flushing); err != nil {
+		return fmt.Errorf("salts of forgotten answers stay until the log takes what waits: %w", err)
+	}
+	if err := l.indexReaders(ctx); err != nil {
+		return err
+	}
+	for len(marks) > 0 {
+		if err := l.dropSalts(ctx, marks); err != nil {
 			return err
 		}
-		gone := map[string]map[string]bool{} // by place
-		for _, k := range marks {
-			place, id, _ := bytes.Cut(k[len(keyForgot):], []byte{0})
-			if gone[string(place)] == nil {
-				gone[string(place)] = map[string]bool{}
+		if err := l.deleteAll(ctx, marks); err != nil {
+			return err
+		}
+		if marks, err = l.scan(ctx, keyForgot, due); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropSalts looks through the rows of the loans under which a forgotten entry was read.
+func (l *Lender) dropSalts(ctx context.Context, marks [][]byte) error {
+	gone := map[envelope.ID]map[string]bool{} // entries by permission
+	for _, k := range marks {
+		place, entry, _ := bytes.Cut(k[len(keyForgot):], []byte{0})
+		perms, err := l.scanIDs(ctx, entryReaders(string(place), string(entry)), math.MaxInt)
+		if err != nil {
+			return err
+		}
+		for _, p := range perms {
+			if gone[p] == nil {
+				gone[p] = map[string]bool{}
 			}
-			gone[string(place)][string(id)] = true
+			gone[p][string(entry)] = true
 		}
-		if err := l.dropSalts(ctx, gone); err != nil {
+	}
+	for perm, entries := range gone {
+		held, err := l.held(ctx, perm, entries)
+		if err != nil {
 			return err
 		}
-		err = l.n.DB.Update(ctx, func(tx store.Tx) error {
-			for _, k := range marks {
+		if err := l.deleteAll(ctx, held); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// held lists the keys of what is kept beside the rows of answers under a permission that held
+// one of some entries.
+func (l *Lender) held(ctx context.Context, perm envelope.ID, entries map[string]bool) ([][]byte, error) {
+	var out [][]byte
+	err := l.n.Rec.RowsOf(ctx, perm.String(), func(_ uint64, row audit.Row) error {
+		r, err := auditRow(row)
+		if err != nil {
+			return err
+		}
+		g, ok := r.Row.(lending.GrantedRow)
+		if ok && slices.ContainsFunc(g.Entries, func(ref lending.Ref) bool { return entries[ref.Entry] }) {
+			out = append(out, idKey(keySide, r.ID))
+		}
+		return nil
+	})
+	return out, err
+}
+
+// sweepSides drops what is kept beside rows that are their hash alone, of maxSides rows a
+// turn: what such a row held is not to be found by it any more. Whoever takes rows up for the
+// index of readers is waited for.
+func (l *Lender) sweepSides(ctx context.Context) error {
+	l.indexing.Lock()
+	defer l.indexing.Unlock()
+	var keys [][]byte
+	err := l.n.DB.View(ctx, func(r store.Reader) error {
+		keys = nil
+		return r.Scan([]byte(keySide), l.sided, func(k, _ []byte) bool {
+			keys = append(keys, bytes.Clone(k))
+			return len(keys) < maxSides
+		})
+	})
+	if err != nil {
+		return err
+	}
+	var gone [][]byte
+	for _, k := range keys {
+		id, err := envelope.ParseID(string(bytes.TrimPrefix(k, []byte(keySide))))
+		if err != nil {
+			return err
+		}
+		is, err := l.n.Rec.RowGone(ctx, id)
+		if err != nil {
+			return err
+		}
+		if is {
+			gone = append(gone, k)
+		}
+	}
+	if err := l.deleteAll(ctx, gone); err != nil {
+		return err
+	}
+	if l.sided = nil; len(keys) == maxSides {
+		l.sided = keys[len(keys)-1]
+	}
+	return nil
+}
+
+// deleteAll deletes keys, sweepBatch in one transaction.
+func (l *Lender) deleteAll(ctx context.Context, keys [][]byte) error {
+	for some := range slices.Chunk(keys, sweepBatch) {
+		err := l.n.DB.Update(ctx, func(tx store.Tx) error {
+			for _, k := range some {
 				if err := tx.Delete(k); err != nil {
 					return err
 				}
@@ -63,48 +168,6 @@ func (l *Lender) sweepSalts(ctx context.Context, at time.Time) error {
 		})
 		if err != nil {
 			return err
-		}
-	}
-}
-
-// dropSalts looks through the rows of every loan of these places.
-func (l *Lender) dropSalts(ctx context.Context, gone map[string]map[string]bool) error {
-	loans, err := l.scanIDs(ctx, keyLoan, MaxLoans)
-	if err != nil {
-		return err
-	}
-	for _, perm := range loans {
-		k, err := l.permission(ctx, perm)
-		if err != nil {
-			return err
-		}
-		ids := gone[k.place.String()]
-		if ids == nil {
-			continue
-		}
-		rows, err := l.rows(ctx, perm)
-		if err != nil {
-			return err
-		}
-		var held []envelope.ID
-		for _, r := range rows {
-			g, ok := r.Row.(lending.GrantedRow)
-			if ok && slices.ContainsFunc(g.Entries, func(ref lending.Ref) bool { return ids[ref.Entry] }) {
-				held = append(held, r.ID)
-			}
-		}
-		for some := range slices.Chunk(held, sweepBatch) {
-			err := l.n.DB.Update(ctx, func(tx store.Tx) error {
-				for _, id := range some {
-					if err := tx.Delete(idKey(keySide, id)); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-			if err != nil {
-				return err
-			}
 		}
 	}
 	return ctx.Err()

@@ -1,6 +1,8 @@
 package lender
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -45,5 +47,95 @@ func TestSaltsGoWithWhatIsForgotten(t *testing.T) {
 	}
 	if left, err := k.scan(t.Context(), keyForgot, func(_, _ []byte) bool { return true }); err != nil || len(left) != 0 {
 		t.Errorf("still to do: %q, %v", left, err)
+	}
+}
+
+// sweepTwice lets the sweep come round after the delay.
+func (k *kit) sweepTwice(t testing.TB) {
+	t.Helper()
+	k.w.Clock.Add(saltDelay + time.Second)
+	for range 2 {
+		if err := k.sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestSaltsGoUnderManyLoans: only loans under which the entry was read are looked at, however
+// many others there are, in whatever state.
+func TestSaltsGoUnderManyLoans(t *testing.T) {
+	k := memoryKit(t)
+	e := k.add(t, "a", "client:acme")
+	loan := k.issue(t, 9)
+	_, r := k.mustRead(t, k.request(t, loan))
+	for from := 0; from < MaxLoans; from += 1000 {
+		err := k.acme.DB.Update(t.Context(), func(tx store.Tx) error {
+			for n := range 1000 {
+				if err := tx.Set(idKey(keyLoan, envelope.IDOf(fmt.Append(nil, from+n))), nil); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := k.Forget(t.Context(), ForgetInput{Project: folio, IDs: []string{e.ID}}); err != nil {
+		t.Fatal(err)
+	}
+	k.sweepTwice(t)
+	if s, err := k.side(t.Context(), r.Row); err != nil || !s.AnswerSalt.IsZero() {
+		t.Errorf("the salt stays: %v, %v", s, err)
+	}
+}
+
+// TestSaltsGoWithTheirRow: a row that is its hash alone does not say which entries it held, so
+// what is kept beside it goes with it, also while its entry is kept.
+func TestSaltsGoWithTheirRow(t *testing.T) {
+	k := memoryKit(t)
+	k.add(t, "a", "client:acme")
+	loan := k.issue(t, 9)
+	_, erased := k.mustRead(t, k.request(t, loan))
+	_, whole := k.mustRead(t, k.request(t, loan))
+	if err := k.acme.Rec.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.acme.Rec.Erase(t.Context(), erased.Row); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.acme.Rec.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	k.sweepTwice(t)
+	if s, err := k.side(t.Context(), erased.Row); err != nil || !s.AnswerSalt.IsZero() {
+		t.Errorf("the salt of an erased row stays: %v, %v", s, err)
+	}
+	if s, err := k.side(t.Context(), whole.Row); err != nil || s.AnswerSalt.IsZero() {
+		t.Errorf("the salt of a row that is held is gone, %v", err)
+	}
+}
+
+// TestMarksStayWhileRowsWait: what waits for the log was not looked at.
+func TestMarksStayWhileRowsWait(t *testing.T) {
+	k := memoryKit(t)
+	e := k.add(t, "a", "client:acme")
+	loan := k.issue(t, 9)
+	_, r := k.mustRead(t, k.request(t, loan))
+	if _, err := k.Forget(t.Context(), ForgetInput{Project: folio, IDs: []string{e.ID}}); err != nil {
+		t.Fatal(err)
+	}
+	k.w.Clock.Add(saltDelay + time.Second)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := k.sweepSalts(ctx, k.w.Clock.Now()); err == nil {
+		t.Error("done without the log")
+	}
+	if s, err := k.side(t.Context(), r.Row); err != nil || s.AnswerSalt.IsZero() {
+		t.Errorf("the salt is gone: %v", err)
+	}
+	k.sweepTwice(t)
+	if s, err := k.side(t.Context(), r.Row); err != nil || !s.AnswerSalt.IsZero() {
+		t.Errorf("the salt stays: %v, %v", s, err)
 	}
 }

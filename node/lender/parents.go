@@ -2,28 +2,23 @@ package lender
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/federation/lending"
+	"trustnode/node/fault"
 	"trustnode/node/library"
 	"trustnode/node/store"
 )
 
-// errChain says that a permission has more above it than is looked at.
-var errChain = errors.New("a permission is part of too many others")
-
 // above returns the permissions that one is a part of, nearest first, at most
-// lending.MaxParents. Which these are is signed and never changes.
+// lending.MaxParents: under more than these every decision fails, for the one that is
+// missing. Which these are is signed and never changes.
 func (l *Lender) above(ctx context.Context, k *known) ([]*known, error) {
 	var out []*known
-	for id := k.perm.Body().Parent; !id.IsZero(); {
-		if len(out) == lending.MaxParents {
-			return nil, fmt.Errorf("%w: %s", errChain, k.perm.ID())
-		}
+	for id := k.perm.Body().Parent; !id.IsZero() && len(out) < lending.MaxParents; {
 		up, err := l.permission(ctx, id)
 		if err != nil {
 			return nil, fmt.Errorf("permission %s, of which %s is a part: %w", id, k.perm.ID(), err)
@@ -32,6 +27,29 @@ func (l *Lender) above(ctx context.Context, k *known) ([]*known, error) {
 		id = up.perm.Body().Parent
 	}
 	return out, nil
+}
+
+// aboveEnding is above for who ends a loan, which nothing may keep from it: what cannot be
+// read is left out, and told.
+func (l *Lender) aboveEnding(ctx context.Context, k *known) []*known {
+	above, err := l.above(ctx, k)
+	if err != nil {
+		l.n.Log.WarnContext(ctx, "a loan is ended without what it is a part of", "loan", k.perm.ID().String(), "error", err)
+	}
+	return above
+}
+
+// mayHaveParts refuses a part of a permission that has as many above it as a decision reads.
+func (l *Lender) mayHaveParts(ctx context.Context, up *known) error {
+	above, err := l.above(ctx, up)
+	if err != nil {
+		return err
+	}
+	if len(above) >= lending.MaxParents {
+		return fault.New(fault.Refused, lending.ReasonParent, "permission %s has %d others above it, and no part of it could be used", up.perm.ID(), len(above)).
+			WithHint("ask for a part of one of those above it, or for a loan of its own")
+	}
+	return nil
 }
 
 // loadParents reads, in the decision's own transaction, what it needs of the permissions

@@ -64,13 +64,14 @@ func (k *kit) readAs(ctx context.Context, t testing.TB, l Loan) (lending.Receipt
 	return r, err
 }
 
-// A read counts in its loan and in each above; what is left is the least of them.
+// A read counts in its loan and in each above; what is left is the least of them. Each has
+// its own seq, without a gap.
 func TestParentsAreCounted(t *testing.T) {
 	k, l := chain(t, 4, 3, 10)
 	for i, want := range []struct {
 		loan      Loan
 		seq, left uint64
-	}{{l[2], 1, 2}, {l[0], 2, 2}, {l[2], 2, 1}, {l[1], 3, 0}} {
+	}{{l[2], 1, 2}, {l[0], 1, 2}, {l[2], 2, 1}, {l[1], 1, 0}} {
 		r, err := k.readAs(t.Context(), t, want.loan)
 		if err != nil || r.Seq != want.seq || r.Left != want.left {
 			t.Fatalf("read %d: seq %d, left %d, %v; want %d, %d", i, r.Seq, r.Left, err, want.seq, want.left)
@@ -80,8 +81,12 @@ func TestParentsAreCounted(t *testing.T) {
 		_, err := k.readAs(t.Context(), t, loan)
 		refusedWith(t, err, fault.Exhausted, "")
 		now, err := k.Loan(t.Context(), loan.ID.String())
-		if want := []uint64{4, 3, 2}[i]; err != nil || now.Reads != want {
-			t.Errorf("loan %d: %d reads, %v, want %d", i, now.Reads, err, want)
+		if want, under := []uint64{4, 3, 2}[i], []uint64{3, 2, 0}[i]; err != nil || now.Reads != want || now.Under != under {
+			t.Errorf("loan %d: %d reads, %d under it, %v, want %d, %d", i, now.Reads, now.Under, err, want, under)
+		}
+		a, err := k.Audit(t.Context(), loan.ID.String())
+		if err != nil || !a.GapFree || a.Granted != now.Reads-now.Under || a.Under != now.Under {
+			t.Errorf("audit of loan %d: %d granted, %d under it, gap-free %v, %v", i, a.Granted, a.Under, a.GapFree, err)
 		}
 	}
 }
@@ -149,5 +154,94 @@ func TestTooManyParents(t *testing.T) {
 	}
 	if _, err := k.readAs(t.Context(), t, last); err == nil {
 		t.Error("it was answered")
+	}
+}
+
+// A part that nobody could use is neither asked for nor issued.
+func TestPartsAreNotTooDeep(t *testing.T) {
+	k := memoryKit(t)
+	k.add(t, "One.", "client:acme")
+	in := k.wish(20)
+	in.Sublend = "ask"
+	last, err := k.Issue(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	who := k.quant
+	wish := func(n int) (did.DID, string) {
+		next := k.vendor.AddAgent(t, fmt.Sprintf("deep-%d", n), keyring.Borrow)
+		return next, k.wantLoan(t, func(r *lending.LoanRequest) {
+			r.Borrower, r.Parent, r.For, r.Scope = who, last.ID, next, lending.MustParse("tag:client:acme")
+		})
+	}
+	for n := range lending.MaxParents {
+		next, compact := wish(n)
+		a := k.mustAsk(t, compact)
+		if last, err = k.Issue(t.Context(), IssueInput{Request: a.ID.String(), Sublend: "ask"}); err != nil {
+			t.Fatalf("level %d: %v", n+1, err)
+		}
+		who = next
+	}
+	if _, err := k.readAs(t.Context(), t, last); err != nil {
+		t.Errorf("the deepest is not read: %v", err)
+	}
+	_, compact := wish(lending.MaxParents)
+	_, err = k.Ask(t.Context(), compact)
+	refusedWith(t, err, fault.Refused, "parent")
+	deep := k.mustKnow(t, last)
+	i := issuing{l: k.Lender, parent: deep, place: deep.place}
+	refusedWith(t, refusal(i.narrow(t.Context())), fault.Refused, "parent")
+}
+
+func (k *kit) mustKnow(t testing.TB, l Loan) *known {
+	t.Helper()
+	out, err := k.permission(t.Context(), l.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// One that is too deep all the same, as versions before issued it, is revoked as any other and
+// keeps no other loan from being listed and swept.
+func TestTooManyParentsAreLivedWith(t *testing.T) {
+	k, l := chain(t, 10, 10, 10)
+	deep := l[2]
+	var tooDeep []Loan
+	for range 2 {
+		deep = k.child(t, deep, k.quant, 5)
+		tooDeep = append(tooDeep, deep)
+	}
+	if all, err := k.Loans(t.Context()); err != nil || len(all) != 5 {
+		t.Errorf("listed %d, %v", len(all), err)
+	}
+	if _, err := k.Revoke(t.Context(), tooDeep[1].ID.String(), "ended", ""); err != nil {
+		t.Errorf("not revoked: %v", err)
+	}
+	k.w.Clock.Add(9000 * time.Hour)
+	if err := k.sweep(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if open, err := k.scanIDs(t.Context(), keyOpen, MaxLoans); err != nil || len(open) != 0 {
+		t.Errorf("still open: %v, %v", open, err)
+	}
+}
+
+// A loan that cannot be looked at is told, and keeps no other from its end.
+func TestSweepGoesOn(t *testing.T) {
+	k := memoryKit(t)
+	k.add(t, "One.", "client:acme")
+	k.issue(t, 5)
+	for n := range 8 { // before and after it in the order of ids
+		if err := k.acme.DB.Update(t.Context(), func(tx store.Tx) error { return tx.Set(idKey(keyOpen, envelope.IDOf([]byte{byte(n)})), nil) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k.w.Clock.Add(9000 * time.Hour)
+	if err := k.sweepLoans(t.Context(), k.w.Clock.Now()); err == nil {
+		t.Error("what could not be looked at is not told")
+	}
+	if open, err := k.scanIDs(t.Context(), keyOpen, MaxLoans); err != nil || len(open) != 8 {
+		t.Errorf("still open: %d, %v", len(open), err)
 	}
 }

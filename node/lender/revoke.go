@@ -24,7 +24,7 @@ type endingBody struct {
 }
 
 type totals struct {
-	Reads uint64 `json:"reads"` // granted answers
+	Reads uint64 `json:"reads"` // granted answers, without those under parts
 }
 
 // Revoke ends a loan at once and for good: after it returned no byte of the loan leaves.
@@ -50,11 +50,7 @@ func (l *Lender) Revoke(ctx context.Context, idOrCompact, reason, text string) (
 		return Revoked{}, refusal(err)
 	}
 	ctx = store.Urgent(ctx) // however many reads wait, none of them is decided before it
-	above, err := l.above(ctx, k)
-	if err != nil {
-		return Revoked{}, refusal(err)
-	}
-	g := l.hold(k, above)
+	g := l.hold(k, l.aboveEnding(ctx, k))
 	defer l.drop(id, g)
 	out, err := l.commitRevocation(ctx, k, v, text)
 	if err != nil {
@@ -122,9 +118,9 @@ func (l *Lender) revokeIn(tx store.Tx, k *known, v envelope.Verified[lending.Rev
 			return Revoked{}, err
 		}
 		by = lending.RevokedBy{ID: v.ID(), At: v.Body().At, Reason: v.Body().Reason}
-		err = errors.Join(store.PutRow(tx, key, by), l.writeRevocation(tx, k, v, text, loan.Reads))
+		err = errors.Join(store.PutRow(tx, key, by), l.writeRevocation(tx, k, v, text, loan.Own()))
 	}
-	return Revoked{ID: by.ID, Loan: k.perm.ID(), At: by.At.Time(), Reads: loan.Reads}, err
+	return Revoked{ID: by.ID, Loan: k.perm.ID(), At: by.At.Time(), Reads: loan.Own()}, err
 }
 
 // mayRevoke refuses a revocation by an agent that is revoked itself: its loans ended with
@@ -203,7 +199,7 @@ func (l *Lender) end(ctx context.Context, k *known, cause string) error {
 		if err != nil {
 			return err
 		}
-		body := endingBody{Salt: lending.NewSalt(), Totals: totals{loan.Reads}}
+		body := endingBody{Salt: lending.NewSalt(), Totals: totals{loan.Own()}}
 		event, err := l.ending(tx, attestation.Draft{
 			Type: "loan.ended", Subject: id.String(), Refs: []envelope.ID{k.issued.Event}, Actor: k.perm.Body().Lender,
 			Data: attestation.LoanEnded{Cause: cause, Target: id.String(), TargetKind: lending.TargetPermission},

@@ -26,8 +26,9 @@ type RevokedBorrower struct {
 // RevokeBorrower ends every loan to an agent, or to all agents of an organization, at once
 // and for good, those included that would be issued later. It is Revoke otherwise: nothing
 // leaves after it returned, a second one changes nothing and returns the first. Each own
-// agent with an open loan to the borrower signs one; where there is none, one that may lend
-// does, for a revocation holds also before its target is known (04 section 7).
+// agent with an open loan to the borrower signs one, if its key is here; where none does, one
+// that may lend signs, for a revocation holds also before its target is known, and over the
+// loans of persons, whose keys no node has (04 section 7).
 func (l *Lender) RevokeBorrower(ctx context.Context, borrower, reason, text string) (RevokedBorrower, error) {
 	target, err := l.revocable(ctx, borrower)
 	if err != nil {
@@ -101,58 +102,68 @@ type revokingBorrower struct {
 	by     []self.AgentRow // who signed each
 }
 
-// sign makes the revocations. An agent that is revoked, or whose key is not here, leaves its
-// loans to the others: the decision looks for any.
+// sign makes the revocations. An agent whose key is not here leaves its loans to the others:
+// the decision looks for any.
 func (r *revokingBorrower) sign(ctx context.Context, reason string) error {
-	rows, err := r.signers(ctx)
+	with, others, err := r.signers(ctx)
 	if err != nil {
 		return err
 	}
 	at, _ := r.l.clock()
 	var missing error
-	for _, row := range rows {
+	sign := func(row self.AgentRow) error {
 		v, err := r.l.sealRevocation(ctx, row, lending.Target{Kind: lending.TargetBorrower, ID: r.target.String()}, reason, at)
 		if d := fault.From(err); d != nil && d.Reason == "no_key" {
 			missing = err
-			continue
+			return nil
 		}
-		if err != nil {
+		if err == nil {
+			r.signed, r.by = append(r.signed, v), append(r.by, row)
+		}
+		return err
+	}
+	for _, row := range with {
+		if err := sign(row); err != nil {
 			return err
 		}
-		r.signed, r.by = append(r.signed, v), append(r.by, row)
+	}
+	for _, row := range others {
+		if len(r.signed) > 0 {
+			return nil
+		}
+		if err := sign(row); err != nil {
+			return err
+		}
 	}
 	if len(r.signed) > 0 {
 		return nil
 	}
-	return cmp.Or(missing, error(fault.New(fault.Refused, lending.ReasonLender, "no agent of this organization may lend, so none can sign").
+	return cmp.Or(missing, error(fault.New(fault.Refused, lending.ReasonLender, "no agent of this organization may lend and has its key here, so none can sign").
 		WithHint("trustnode agent add NAME --can lend")))
 }
 
-// signers are the agents with open loans to the borrower, else the first that may lend.
-func (r *revokingBorrower) signers(ctx context.Context) ([]self.AgentRow, error) {
+// signers are the agents with open loans to the borrower, and the others that may lend. No
+// person is among them: their keys are elsewhere.
+func (r *revokingBorrower) signers(ctx context.Context) (with, others []self.AgentRow, err error) {
 	all, err := r.l.n.Agents(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	lends := map[did.DID]bool{}
 	for _, k := range r.loans {
 		lends[k.perm.Body().Lender] = true
 	}
 	at, _ := r.l.clock()
-	var with, first []self.AgentRow
 	for _, a := range all {
 		switch {
-		case a.Org != r.l.n.Org || a.Revoked:
+		case a.Org != r.l.n.Org || a.Revoked || a.Kind == human:
 		case lends[a.Agent]:
 			with = append(with, a)
-		case len(first) == 0 && a.May("lend", at) == nil:
-			first = append(first, a)
+		case a.May("lend", at) == nil:
+			others = append(others, a)
 		}
 	}
-	if len(with) > 0 {
-		return with, nil
-	}
-	return first, nil
+	return with, others, nil
 }
 
 // commit writes the revocations, unless the borrower was revoked before.
@@ -190,7 +201,7 @@ func (r *revokingBorrower) reads(tx store.Tx) (map[did.DID]uint64, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[k.perm.Body().Lender] += loan.Reads
+		out[k.perm.Body().Lender] += loan.Own()
 	}
 	return out, nil
 }

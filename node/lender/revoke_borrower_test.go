@@ -266,3 +266,30 @@ func TestRevokeBorrowerDrains(t *testing.T) {
 		t.Error("a connection was not cut")
 	}
 }
+
+// What a person lends ends too: the person's key is elsewhere, and does not have to sign.
+func TestRevokeBorrowerOfAPersonsLoan(t *testing.T) {
+	for name, both := range map[string]bool{"beside a loan of an agent": true, "alone": false} {
+		t.Run(name, func(t *testing.T) {
+			k := memoryKit(t)
+			k.add(t, "One.", "client:acme")
+			ines, _ := k.person(t)
+			l, err := k.Issue(t.Context(), IssueInput{Signed: k.signedLoan(t, ines)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			loans := []Loan{l}
+			if both {
+				loans = append(loans, k.issue(t, 5))
+			}
+			out, err := k.RevokeBorrower(t.Context(), k.quant.String(), "misuse", "")
+			if err != nil || out.Loans != len(loans) {
+				t.Fatalf("got %+v, %v", out, err)
+			}
+			for _, l := range loans {
+				_, _, err := k.read(t.Context(), k.request(t, l))
+				refusedWith(t, err, fault.Revoked, "misuse")
+			}
+		})
+	}
+}

@@ -36,11 +36,7 @@ func (l *Lender) RevokeSigned(ctx context.Context, compact, text string) (Revoke
 		return Revoked{}, refusal(err)
 	}
 	ctx = store.Urgent(ctx)
-	above, err := l.above(ctx, k)
-	if err != nil {
-		return Revoked{}, refusal(err)
-	}
-	g := l.hold(k, above)
+	g := l.hold(k, l.aboveEnding(ctx, k))
 	defer l.drop(id, g)
 	out, err := l.commitRevocation(ctx, k, v, text)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -42,31 +43,34 @@ func (l *Lender) sweep(ctx context.Context) error {
 	return errors.Join(l.sweepLoans(ctx, at), l.sweepBreaches(ctx, at), l.sweepNonces(ctx, at), l.sweepMemory(ctx, at), l.sweepRows(ctx, at), l.sweepAsks(ctx, at), l.sweepGrowth(ctx, at))
 }
 
+// sweepLoans ends what is over. One loan that cannot be looked at keeps no other from it.
 func (l *Lender) sweepLoans(ctx context.Context, at time.Time) error {
 	ids, err := l.scanIDs(ctx, keyOpen, MaxLoans)
 	if err != nil {
 		return err
 	}
+	var all error
 	for _, id := range ids {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		k, err := l.permission(ctx, id)
-		if err != nil {
-			return err
-		}
-		cause, err := l.over(ctx, k, at)
-		if err != nil {
-			return err
-		}
-		if cause == "" {
-			continue
-		}
-		if err := l.end(ctx, k, cause); err != nil {
-			return err
+		if err := l.sweepLoan(ctx, id, at); err != nil {
+			all = errors.Join(all, fmt.Errorf("loan %s: %w", id, err))
 		}
 	}
-	return nil
+	return all
+}
+
+func (l *Lender) sweepLoan(ctx context.Context, id envelope.ID, at time.Time) error {
+	k, err := l.permission(ctx, id)
+	if err != nil {
+		return err
+	}
+	cause, err := l.over(ctx, k, at)
+	if err != nil || cause == "" {
+		return err
+	}
+	return l.end(ctx, k, cause)
 }
 
 // over says what ended a loan for good; "" while nothing did. Each cause is final, so
@@ -168,5 +172,5 @@ func (l *Lender) sweepRows(ctx context.Context, at time.Time) error {
 	if err := l.indexReaders(ctx); err != nil {
 		return err
 	}
-	return l.sweepSalts(ctx, at)
+	return errors.Join(l.sweepSalts(ctx, at), l.sweepSides(ctx))
 }

@@ -118,7 +118,8 @@ type Loan struct {
 	Permission  lending.Permission
 	BorrowerOrg did.DID
 	Place       string // what is lent, "tenant/project"
-	Reads, Left uint64
+	Reads, Left uint64 // granted answers, those under its parts included; what remains
+	Under       uint64 // how many of Reads were under its parts
 	State       lending.PermState
 	Revocation  envelope.ID    // zero while there is none
 	Issued      envelope.ID    // the event loan.issued
@@ -162,6 +163,7 @@ type Audit struct {
 	ID       envelope.ID // of the permission
 	Borrowed bool        // it was lent to this organization
 	Granted  uint64      // answers, of a borrowed loan those that were received
+	Under    uint64      // answers under parts of it, which are not among these
 	GapFree  bool        // these are seq 1..Granted, without repetition; none is missing but those of Gone
 	Gone     []GoneRead  // granted reads whose row was erased or is past its age
 	Rows     []AuditRow

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,14 +28,17 @@ type Discovered struct {
 
 // Discovery is what a discovery leaves out.
 type Discovery struct {
-	Least  int      // tags on fewer matches are withheld
-	Hidden []string // prefixes of tags that are never told, beside the reserved ones
+	Least  int           // tags on fewer matches are withheld
+	Hidden []string      // prefixes of tags that are never told, beside the reserved ones
+	Within lending.Scope // of the permission, before it met the filter
 }
 
 // Discover lists the tags of the entries that match s, which is a permission's scope met
 // with the borrower's filter: no ids, no counts, no times
-// (04, section 8). A scope that itself names a tag which is never told finds nothing, so
-// that no filter asks for it by a detour. Of more than lending.MaxTags the rest is withheld.
+// (04, section 8). A filter that names a tag which is never told, or is on fewer entries
+// of the permission than Least, finds nothing, and so does one with fewer matches: whether
+// such a tag is there at all is asked by no detour, and the answer is that of a tag nobody
+// used. Of more than lending.MaxTags the rest is withheld.
 // Errors: *Invalid, ErrBroad.
 func (e *Entries) Discover(ctx context.Context, in Place, s, filter lending.Scope, d Discovery, at time.Time) (Discovered, error) {
 	if err := in.check(); err != nil {
@@ -49,11 +53,11 @@ func (e *Entries) Discover(ctx context.Context, in Place, s, filter lending.Scop
 		if out.Vis, err = getNumber(r, in.visKey()); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(slices.Concat(filter.All(), filter.None(), slices.Concat(filter.Any()...)), d.hides) {
-			return nil
+		if ok, err := d.answers(ctx, r, in, filter, at); err != nil || !ok {
+			return err
 		}
-		counts, err := d.count(ctx, r, in, s, at)
-		if err != nil {
+		counts, matches, err := d.count(ctx, r, in, s, at)
+		if err != nil || matches < d.Least {
 			return err
 		}
 		for t, n := range counts {
@@ -82,8 +86,46 @@ func (d Discovery) hides(tag string) bool {
 	return reserved(tag) || slices.ContainsFunc(d.Hidden, func(p string) bool { return strings.HasPrefix(tag, p) })
 }
 
-// count counts the matches by tag.
-func (d Discovery) count(ctx context.Context, r store.Reader, in Place, s lending.Scope, at time.Time) (map[string]int, error) {
+// answers says whether all tags that a filter names may be told.
+func (d Discovery) answers(ctx context.Context, r store.Reader, in Place, filter lending.Scope, at time.Time) (bool, error) {
+	named := slices.Concat(filter.All(), filter.None(), slices.Concat(filter.Any()...))
+	if slices.ContainsFunc(named, d.hides) {
+		return false, nil
+	}
+	for _, tag := range named {
+		if ok, err := d.common(ctx, r, in, tag, at); err != nil || !ok {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// common says whether at least Least entries of the permission have a tag. Where one is
+// enough there is nothing to hide.
+func (d Discovery) common(ctx context.Context, r store.Reader, in Place, tag string, at time.Time) (bool, error) {
+	if d.Least <= 1 {
+		return true, nil
+	}
+	s, err := lending.Parse("tag:" + tag)
+	if err == nil {
+		s, err = d.Within.And(s)
+	}
+	if errors.Is(err, lending.ErrDisjoint) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	n := 0
+	err = candidates(ctx, r, in, s, at, nil, false, func(*card) (bool, error) {
+		n++
+		return n < d.Least, nil
+	})
+	return n >= d.Least, err
+}
+
+// count counts the matches, and these by tag.
+func (d Discovery) count(ctx context.Context, r store.Reader, in Place, s lending.Scope, at time.Time) (map[string]int, int, error) {
 	counts, walked := map[string]int{}, 0
 	err := candidates(ctx, r, in, s, at, nil, false, func(c *card) (bool, error) {
 		if walked++; walked > MaxDiscovered {
@@ -94,5 +136,5 @@ func (d Discovery) count(ctx context.Context, r store.Reader, in Place, s lendin
 		}
 		return true, nil
 	})
-	return counts, err
+	return counts, walked, err
 }

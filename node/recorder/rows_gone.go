@@ -66,6 +66,24 @@ func (r *Recorder) GoneRow(ctx context.Context, id envelope.ID) (GoneRow, bool, 
 	return list[len(list)-1], true, nil
 }
 
+// RowGone reports whether an own row is its hash alone: false where it is held, waits for the
+// log, or never was here. GoneRow says also why.
+func (r *Recorder) RowGone(ctx context.Context, id envelope.ID) (bool, error) {
+	n, err := r.cfg.Events.RowNumber(ctx, id)
+	if err != nil {
+		return false, ignoreAbsent(err)
+	}
+	gone, err := r.cfg.Events.RowGone(ctx, n)
+	return gone, ignoreAbsent(err)
+}
+
+func ignoreAbsent(err error) error {
+	if errors.Is(err, attestation.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
 // ErasedBody tells which log.erased, of which log, took a body away; false where none did, or
 // where the body is held all the same.
 func (r *Recorder) ErasedBody(ctx context.Context, id envelope.ID) (by did.DID, at uint64, ok bool, err error) {
