@@ -97,6 +97,8 @@ type Lender struct {
 
 	// testingOnlyBeforeSend is called between commit and release.
 	testingOnlyBeforeSend func()
+	// testingOnlyEvaluate is called before the memory is looked through for a request.
+	testingOnlyEvaluate func()
 	// testingOnlyFound is called between evaluation and decision.
 	testingOnlyFound func()
 }
