@@ -46,7 +46,7 @@ func loanIssue(c *cli.Context, s *streams) error {
 		var l httpapi.Loan
 		err := k.call(ctx, "POST", path, in, &l)
 		if byPerson(err) {
-			l, err = issuePerson(ctx, c, k, in)
+			l, err = issuePerson(ctx, c, s, k, in)
 		}
 		if err != nil {
 			return err

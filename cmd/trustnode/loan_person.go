@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"time"
 
@@ -23,8 +24,9 @@ func byPerson(err error) bool {
 }
 
 // issuePerson issues a loan of a person: the node says what is to be signed, this process
-// opens the person's key, and the node sees the signature alone.
-func issuePerson(ctx context.Context, c *cli.Context, k *caller, in httpapi.LoanIssue) (httpapi.Loan, error) {
+// holds that to what was typed, shows it and opens the person's key, and the node sees the
+// signature alone.
+func issuePerson(ctx context.Context, c *cli.Context, s *streams, k *caller, in httpapi.LoanIssue) (httpapi.Loan, error) {
 	var l httpapi.Loan
 	if in.Replaces != "" {
 		return l, fault.New(fault.Invalid, "replaces", "a person's loan is not replaced in one act").WithHint("issue the new one, then end the old: trustnode loan revoke %s", in.Replaces)
@@ -36,6 +38,14 @@ func issuePerson(ctx context.Context, c *cli.Context, k *caller, in httpapi.Loan
 	if err := envelope.Unmarshal([]byte(l.Body), &p); err != nil {
 		return l, err
 	}
+	if err := checkTerms(in, p, time.Now()); err != nil {
+		return l, err
+	}
+	if err := errors.Join(byName(ctx, k, "lender", in.Lender, p.Lender), byName(ctx, k, "borrower", in.Borrower, p.Borrower)); err != nil {
+		return l, err
+	}
+	fmt.Fprintln(s.err, "to be signed:")
+	printLoan(printable{s.err}, termsOf(p, in.Request))
 	signed, err := signAs(ctx, c, k, p.Lender, p)
 	if err != nil {
 		return l, err
@@ -52,19 +62,19 @@ func revokePerson(ctx context.Context, c *cli.Context, k *caller, perm string, i
 	if err := k.call(ctx, "GET", "/api/v1/permissions/"+url.PathEscape(perm), nil, &l); err != nil {
 		return out, err
 	}
-	who, err := did.Parse(l.Lender)
-	if err != nil {
-		return out, err
-	}
 	e, err := envelope.ParseCompact(l.Permission, lending.PermissionType, lending.MaxPermission)
 	if err != nil {
 		return out, err
+	}
+	if id := e.ID().String(); perm != id && perm != l.Permission {
+		return out, fault.New(fault.Conflict, "permission", "the node shows permission %s, you said %.80s", id, perm).WithHint("nothing was signed: this node does not do what it is told, look into it")
 	}
 	p, err := envelope.Decode[lending.Permission](e)
 	if err != nil {
 		return out, err
 	}
-	signed, err := signAs(ctx, c, k, who, lending.Revocation{At: envelope.TimeOf(time.Now()), Issuer: who, Kid: p.Kid, Reason: in.Reason, Target: l.ID, TargetKind: lending.TargetPermission})
+	who := p.Lender
+	signed, err := signAs(ctx, c, k, who, lending.Revocation{At: envelope.TimeOf(time.Now()), Issuer: who, Kid: p.Kid, Reason: in.Reason, Target: e.ID().String(), TargetKind: lending.TargetPermission})
 	if err != nil {
 		return out, err
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"trustnode/did/envelope"
+	"trustnode/node/fault"
 	"trustnode/node/httpapi"
 )
 
@@ -43,6 +45,11 @@ func TestAPersonLendsAndEnds(t *testing.T) {
 	t.Setenv("TRUSTNODE_PERSON_PASSPHRASE", "ines-alone-knows-this")
 	if a := call(append(issue, "--data", dir, "--replaces", l.ID)...); a.code == exitDone || !strings.Contains(a.err, "loan revoke") {
 		t.Errorf("in place of another: %s", a)
+	}
+	another := envelope.IDOf([]byte("another")).String()
+	liar, beside := lyingNode(t, map[string]any{"/api/v1/permissions/" + another: l})
+	if _, err := revokePerson(t.Context(), nil, liar, another, httpapi.LoanRevoke{Reason: "ended"}); fault.From(err).Reason != "permission" || *beside != 0 {
+		t.Errorf("a node that shows another loan than was named: %v, and it was asked %d more times", err, *beside)
 	}
 	if a := must("loan", "revoke", l.ID); !strings.Contains(a.out, "after 1 read") {
 		t.Errorf("%s", a)

@@ -31,7 +31,7 @@ func (l *Lender) AuditPage(ctx context.Context, c Call, from uint64) ([]byte, er
 	if err != nil {
 		return nil, refusal(err)
 	}
-	done, err := l.limits.hold(asker.Agent)
+	done, err := l.audits.hold(asker.Agent)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,11 @@ func (l *Lender) page(ctx context.Context, perm envelope.ID, org did.DID, from u
 	if err != nil {
 		return out, err
 	}
-	at, bytes := uint64(0), 0
+	at, after, bytes := uint64(0), uint64(0), 0
+	if n, ok := l.pageAfter(pageStart{perm, from}); ok {
+		at, after = from-1, n
+	}
+	prover := l.n.Rec.RowProver()
 	seen := map[envelope.ID]bool{}
 	take := func(row audit.Row) error {
 		if !slices.Contains(row.For, org) || seen[audit.ID(row)] {
@@ -103,7 +107,7 @@ func (l *Lender) page(ctx context.Context, perm envelope.ID, org did.DID, from u
 			out.Next = at
 			return errPage
 		}
-		p, _, err := l.n.Rec.ProveRow(ctx, audit.ID(row))
+		p, _, err := prover.ProveRow(ctx, audit.ID(row))
 		switch {
 		case errors.Is(err, attestation.ErrNotFound):
 			out.Waiting = append(out.Waiting, row.Body)
@@ -114,7 +118,13 @@ func (l *Lender) page(ctx context.Context, perm envelope.ID, org did.DID, from u
 		}
 		return nil
 	}
-	err = l.n.Rec.RowsOf(ctx, perm.String(), func(_ uint64, row audit.Row) error { return take(row) })
+	err = l.n.Rec.RowsOfAfter(ctx, perm.String(), after, func(n uint64, row audit.Row) error {
+		err := take(row)
+		if errors.Is(err, errPage) {
+			l.keepPage(pageStart{perm, out.Next}, n-1)
+		}
+		return err
+	})
 	for _, row := range waiting {
 		if err == nil {
 			err = take(row)
@@ -124,6 +134,30 @@ func (l *Lender) page(ctx context.Context, perm envelope.ID, org did.DID, from u
 		return out, err
 	}
 	return out, nil
+}
+
+// pageStart is where a page of rows begins, as its borrower names it.
+type pageStart struct {
+	perm envelope.ID
+	from uint64
+}
+
+// pageAfter returns the number of the row before a page, where the page before was given
+// since this process began. Otherwise the rows are counted from the first.
+func (l *Lender) pageAfter(p pageStart) (uint64, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n, ok := l.pages[p]
+	return n, ok
+}
+
+func (l *Lender) keepPage(p pageStart, n uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.pages) >= maxKnown {
+		clear(l.pages)
+	}
+	l.pages[p] = n
 }
 
 // joined is a path as a line holds it.

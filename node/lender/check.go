@@ -9,9 +9,11 @@ import (
 	"strings"
 
 	"trustnode/attestation"
+	"trustnode/did"
 	"trustnode/did/envelope"
 	"trustnode/federation/lending"
 	"trustnode/node/fault"
+	"trustnode/node/library"
 	"trustnode/node/memory"
 	"trustnode/node/self"
 )
@@ -79,7 +81,13 @@ func (l *Lender) checkReceipt(ctx context.Context, e envelope.Envelope, out Chec
 		return out, nil
 	}
 	out.Receipt = v.Body()
+	own, err := l.byOwnAgents(ctx, out.Receipt)
 	switch r := v.Body(); {
+	case err != nil:
+		return out, err
+	case !own:
+		out.Why = "no agent of this organization gave the receipt"
+		return out, nil
 	case a != nil && a.Hash() != r.Hash:
 		out.Why = "the receipt is of other bytes"
 		return out, nil
@@ -87,11 +95,26 @@ func (l *Lender) checkReceipt(ctx context.Context, e envelope.Envelope, out Chec
 		out.Why = "the receipt says how a permission stood, nothing was returned"
 		return out, nil
 	}
-	return l.checkRow(ctx, out)
+	return l.checkRow(ctx, v.ID(), out)
 }
 
-// checkRow looks the row up that a receipt names.
-func (l *Lender) checkRow(ctx context.Context, out Checked) (Checked, error) {
+// byOwnAgents says whether lender and signer of a receipt are agents of this organization:
+// anybody whose key is known here can sign one that names a row of this node.
+func (l *Lender) byOwnAgents(ctx context.Context, r lending.Receipt) (bool, error) {
+	for _, d := range []did.DID{r.Lender, r.Signed} {
+		row, err := self.Agent(self.ViewGetter(ctx, l.n.DB), d)
+		if errors.Is(err, self.ErrNoAgent) {
+			return false, nil
+		}
+		if err != nil || row.Org != l.n.Org {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// checkRow looks the row up that a receipt names, whose id is receipt.
+func (l *Lender) checkRow(ctx context.Context, receipt envelope.ID, out Checked) (Checked, error) {
 	id := out.Receipt.Row
 	n, row, err := l.n.Rec.RowByID(ctx, id)
 	if errors.Is(err, attestation.ErrNotFound) {
@@ -103,8 +126,11 @@ func (l *Lender) checkRow(ctx context.Context, out Checked) (Checked, error) {
 			out.Why = "no row of this node has the id that the receipt names"
 			return out, nil
 		}
-		out.Confirmed, out.Gone, out.N, out.Row = true, true, g.N, id
-		return out, nil
+		out.Gone, out.N, out.Row = true, g.N, id
+		if out.Confirmed, err = l.keeps(ctx, receipt); err == nil && !out.Confirmed {
+			out.Why = fmt.Sprintf("of row %d only the hash is left, and this receipt is not kept here: what it says can no longer be checked", g.N)
+		}
+		return out, err
 	}
 	if err != nil {
 		return out, err
@@ -125,6 +151,16 @@ func (l *Lender) checkRow(ctx context.Context, out Checked) (Checked, error) {
 		out.Why = fmt.Sprintf("row %d says something else than the receipt", n)
 	}
 	return out, nil
+}
+
+// keeps says whether the library holds a receipt: every one that this node gave lies there,
+// and a row that is its hash alone says nothing of what a receipt says.
+func (l *Lender) keeps(ctx context.Context, receipt envelope.ID) (bool, error) {
+	o, err := l.n.Lib.Read(self.ViewGetter(ctx, l.n.DB), receipt)
+	if errors.Is(err, library.ErrAbsent) {
+		return false, nil
+	}
+	return err == nil && o.What == "receipt", err
 }
 
 // checkText looks for entries that say a text, and for who read them. What was forgotten is

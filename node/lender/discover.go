@@ -99,6 +99,12 @@ func (d *discovering) attempt(ctx context.Context) (outcome, error) {
 // evaluate collects the tags on one snapshot. A request that was answered before is
 // answered with the salt of then, so that equal tags give the same content.
 func (d *discovering) evaluate(ctx context.Context, m moment) (lending.Found, *lending.Denial, error) {
+	if skip, err := d.hopeless(ctx, m, lending.DecideDiscoverFailed); skip || err != nil {
+		return lending.Found{At: m.at}, lending.Busy(), err
+	}
+	if d.l.testingOnlyEvaluate != nil {
+		d.l.testingOnlyEvaluate()
+	}
 	rq := d.rq.Body()
 	f := lending.Found{At: m.at}
 	rec, err := getNonce(self.ViewGetter(ctx, d.l.n.DB), nonceKey(rq.Borrower, rq.Nonce))
@@ -155,6 +161,9 @@ func (d *discovering) decide(ctx context.Context, tx store.Tx, f lending.Found, 
 		out.next, err = lending.DecideDiscoverFailed(st, d.rq, d.k.perm, failed, m.at)
 	} else {
 		out.next, err = lending.DecideDiscover(st, d.rq, d.k.perm, f, m.at)
+	}
+	if err == nil && unevaluated(out.next) {
+		err = lending.ErrMoved
 	}
 	if err != nil {
 		return outcome{}, err

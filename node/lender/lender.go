@@ -87,6 +87,7 @@ type Lender struct {
 	looked time.Time     // owned by Run: when it was last looked how far loans have grown
 	sided  []byte        // guarded by indexing: up to where it was looked whether rows of answers are gone
 	limits *limiter
+	audits *limiter // of calls for rows, which are one at a time
 	agents self.AgentReader
 
 	indexing sync.Mutex // held by who brings the index of readers up to now
@@ -95,10 +96,13 @@ type Lender struct {
 	known   map[envelope.ID]*known // guarded by mu
 	gates   map[envelope.ID]*gate  // guarded by mu
 	signers map[did.DID]signer     // guarded by mu
+	pages   map[pageStart]uint64   // number of the row before a page of rows; guarded by mu
 	cfg     Config
 
 	// testingOnlyBeforeSend is called between commit and release.
 	testingOnlyBeforeSend func()
+	// testingOnlyEvaluate is called before the memory is looked through for a request.
+	testingOnlyEvaluate func()
 	// testingOnlyFound is called between evaluation and decision.
 	testingOnlyFound func()
 }
@@ -114,8 +118,10 @@ func New(n *self.Node, cfg Config) *Lender {
 	if cfg.DiscoverMin <= 0 {
 		cfg.DiscoverMin = DefaultDiscoverMin
 	}
+	audits := newLimiter(cfg.ReadsPerSecond)
+	audits.most = 1
 	return &Lender{
-		n: n, cfg: cfg, slots: make(chan struct{}, cfg.Queue), limits: newLimiter(cfg.ReadsPerSecond),
+		n: n, cfg: cfg, audits: audits, pages: map[pageStart]uint64{}, slots: make(chan struct{}, cfg.Queue), limits: newLimiter(cfg.ReadsPerSecond),
 		known: map[envelope.ID]*known{}, gates: map[envelope.ID]*gate{}, signers: map[did.DID]signer{},
 	}
 }

@@ -12,6 +12,7 @@ import (
 // limiter bounds what each borrower may ask: a bucket of one second's worth each.
 type limiter struct {
 	rate float64
+	most int // calls of one borrower under way
 
 	mu      sync.Mutex
 	buckets map[did.DID]*bucket // guarded by mu
@@ -24,7 +25,7 @@ type bucket struct {
 }
 
 func newLimiter(perSecond int) *limiter {
-	return &limiter{rate: float64(perSecond), buckets: map[did.DID]*bucket{}, under: map[did.DID]int{}}
+	return &limiter{rate: float64(perSecond), most: maxUnder, buckets: map[did.DID]*bucket{}, under: map[did.DID]int{}}
 }
 
 // take counts one call of who at at and refuses it if the bucket is empty.
@@ -54,8 +55,8 @@ func (l *limiter) take(who did.DID, at time.Time) error {
 func (l *limiter) hold(who did.DID) (func(), error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.under[who] >= maxUnder {
-		return nil, fault.New(fault.RateLimited, "under_way", "%d calls are under way", maxUnder).WithHint("take the answers of those first")
+	if l.under[who] >= l.most {
+		return nil, fault.New(fault.RateLimited, "under_way", "%d calls are under way", l.most).WithHint("take the answers of those first")
 	}
 	l.under[who]++
 	return func() {

@@ -31,14 +31,7 @@ type Looked struct {
 // personal or regulated is shown to its writer alone; of the others' it learns the number
 // (04 section 1, I-17).
 func (l *Lender) Look(ctx context.Context, in LookInput) (Looked, error) {
-	a, err := l.agent(self.ViewGetter(ctx, l.n.DB), in.As)
-	if err != nil {
-		return Looked{}, refusal(err)
-	}
-	if now, _ := l.clock(); a.Revoked || !now.Before(a.NotAfter.Time()) {
-		return Looked{}, fault.New(fault.Refused, "agent_ended", "agent %s has ended", a.Name).WithHint("trustnode agent list shows who is live")
-	}
-	at, err := place(a)
+	a, at, err := l.looker(ctx, in.As)
 	if err != nil {
 		return Looked{}, refusal(err)
 	}
@@ -50,6 +43,24 @@ func (l *Lender) Look(ctx context.Context, in LookInput) (Looked, error) {
 	if err != nil {
 		return Looked{}, refusal(err)
 	}
+	return l.found(ctx, at, f)
+}
+
+// looker is an own agent that has not ended, and the place that it may look into.
+func (l *Lender) looker(ctx context.Context, as string) (self.AgentRow, memory.Place, error) {
+	a, err := l.agent(self.ViewGetter(ctx, l.n.DB), as)
+	if err != nil {
+		return a, memory.Place{}, err
+	}
+	if now, _ := l.clock(); a.Revoked || !now.Before(a.NotAfter.Time()) {
+		return a, memory.Place{}, fault.New(fault.Refused, "agent_ended", "agent %s has ended", a.Name).WithHint("trustnode agent list shows who is live")
+	}
+	at, err := place(a)
+	return a, at, err
+}
+
+// found reads the entries that were found.
+func (l *Lender) found(ctx context.Context, at memory.Place, f memory.Found) (Looked, error) {
 	out := Looked{Total: f.Total, Withheld: f.Withheld}
 	for _, ref := range f.Refs {
 		e, err := l.n.Entries.Get(ctx, at, ref.Entry)

@@ -160,8 +160,15 @@ func (r *reading) moment() moment {
 }
 
 // evaluate finds and renders what the request asks for, on one snapshot. A request that
-// cannot be evaluated is a denial, to be judged after all that decides before it.
+// cannot be evaluated is a denial, to be judged after all that decides before it; so is one
+// that need not be.
 func (r *reading) evaluate(ctx context.Context, m moment) (lending.Found, *lending.Denial, error) {
+	if skip, err := r.hopeless(ctx, m, lending.DecideFailed); skip || err != nil {
+		return lending.Found{At: m.at}, lending.Busy(), err
+	}
+	if r.l.testingOnlyEvaluate != nil {
+		r.l.testingOnlyEvaluate()
+	}
 	rq := r.rq.Body()
 	rec, err := getNonce(self.ViewGetter(ctx, r.l.n.DB), nonceKey(rq.Borrower, rq.Nonce))
 	if err != nil {
@@ -235,6 +242,9 @@ func (r *reading) decide(ctx context.Context, tx store.Tx, f lending.Found, fail
 		out.next, err = lending.DecideFailed(st, r.rq, r.k.perm, failed, m.at)
 	} else {
 		out.next, err = lending.Decide(st, r.rq, r.k.perm, f, m.at)
+	}
+	if err == nil && unevaluated(out.next) {
+		err = lending.ErrMoved
 	}
 	if err != nil {
 		return outcome{}, err

@@ -17,6 +17,7 @@ type filter struct {
 	at      time.Time
 	held    bool            // what is derived is held back
 	own     bool            // an agent of the place itself asks
+	all     bool            // whatever its tags and times: there is no scope
 	revoked map[string]bool // subjects looked up so far
 }
 
@@ -26,7 +27,7 @@ func newFilter(r store.Reader, in Place, s lending.Scope, at time.Time) (*filter
 }
 
 func (f *filter) passes(id string, c *card) (bool, error) {
-	if !c.matches(f.s, f.at) || !f.own && slices.Contains(c.tags, lentTag) {
+	if c.expired(f.at) || !f.all && !c.matches(f.s, f.at) || !f.own && slices.Contains(c.tags, lentTag) {
 		return false, nil // what came of a loan is not lent on
 	}
 	for _, s := range c.subjects {
@@ -50,11 +51,10 @@ func (f *filter) passes(id string, c *card) (bool, error) {
 }
 
 func (c *card) matches(s lending.Scope, at time.Time) bool {
-	if c.expires != 0 && c.expires <= at.Unix() {
-		return false
-	}
-	return s.Matches(c.tags, c.created, time.Unix(c.updated, 0), at)
+	return !c.expired(at) && s.Matches(c.tags, c.created, time.Unix(c.updated, 0), at)
 }
+
+func (c *card) expired(at time.Time) bool { return c.expires != 0 && c.expires <= at.Unix() }
 
 // newCard is what an evaluation asks of e.
 func (e Entry) newCard() *card {

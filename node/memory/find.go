@@ -228,7 +228,11 @@ func candidates(ctx context.Context, r store.Reader, in Place, s lending.Scope, 
 		return err
 	}
 	f.own = own
-	w := walk(ctx, r, in, lists, sp)
+	return sift(walk(ctx, r, in, lists, sp), f, yield)
+}
+
+// sift calls yield for each step of a walk that passes a filter, until it returns false.
+func sift(w *walker, f *filter, yield func(*card) (bool, error)) error {
 	for {
 		c, err := w.step()
 		if err != nil || c == nil {

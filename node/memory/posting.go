@@ -22,6 +22,7 @@ type walker struct {
 	ctx            context.Context
 	lists          []*piece
 	tags, subjects []string // of the card given last, to be used again
+	most, steps    int      // how many postings to give, 0 for all; how many were given
 }
 
 // piece is the part of a list that has been read and not yet yielded.
@@ -62,9 +63,10 @@ func (w *walker) step() (*card, error) {
 			least = c
 		}
 	}
-	if least == nil {
+	if least == nil || w.most > 0 && w.steps == w.most {
 		return nil, nil
 	}
+	w.steps++
 	for _, p := range w.lists {
 		if p.next < len(p.buf) && p.buf[p.next].position == least.position {
 			p.next++

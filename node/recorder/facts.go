@@ -12,6 +12,7 @@ import (
 	attlog "trustnode/attestation/log"
 	"trustnode/did"
 	"trustnode/did/envelope"
+	"trustnode/node/store"
 )
 
 // Facts yields the events that count and that q selects, by organization and
@@ -214,15 +215,35 @@ func (r *Recorder) RowsOf(ctx context.Context, key string, yield func(n uint64, 
 	return r.cfg.Events.Rows(ctx, audit.Filter{Key: key}, yield)
 }
 
+// RowsOfAfter is RowsOf from the rows on that are numbered above after.
+func (r *Recorder) RowsOfAfter(ctx context.Context, key string, after uint64, yield func(n uint64, row audit.Row) error) error {
+	return r.cfg.Events.Rows(ctx, audit.Filter{Key: key, After: after}, yield)
+}
+
 // ProveRow proves one own row under its audit.rows event, and says at which
 // index that lies; attestation.ErrNotFound for a row not held or not yet in
 // the log (Flush puts it there).
 func (r *Recorder) ProveRow(ctx context.Context, row envelope.ID) (audit.RowProof, uint64, error) {
-	p, c, err := r.cfg.Events.ProveRow(ctx, row)
+	return r.RowProver().ProveRow(ctx, row)
+}
+
+// RowProver proves own rows one after the other, and looks at what rows that follow each
+// other have in common once. It is for one goroutine.
+type RowProver struct {
+	r *Recorder
+	p *store.RowProver
+}
+
+// RowProver returns one that has looked at nothing yet.
+func (r *Recorder) RowProver() *RowProver { return &RowProver{r, r.cfg.Events.RowProver()} }
+
+// ProveRow is Recorder.ProveRow.
+func (x *RowProver) ProveRow(ctx context.Context, row envelope.ID) (audit.RowProof, uint64, error) {
+	p, c, err := x.p.ProveRow(ctx, row)
 	if err != nil {
 		return audit.RowProof{}, 0, err
 	}
-	l, err := r.cfg.Events.Log(ctx, r.cfg.Org)
+	l, err := x.r.cfg.Events.Log(ctx, x.r.cfg.Org)
 	if err != nil {
 		return audit.RowProof{}, 0, err
 	}

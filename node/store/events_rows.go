@@ -11,7 +11,6 @@ import (
 
 	"trustnode/attestation"
 	"trustnode/attestation/audit"
-	attlog "trustnode/attestation/log"
 	"trustnode/did"
 	"trustnode/did/envelope"
 )
@@ -291,33 +290,5 @@ func (e *Events) Prove(ctx context.Context, row envelope.ID) (audit.RowProof, er
 
 // ProveRow is Prove, and the index of the audit.rows event, also beside *audit.Gone.
 func (e *Events) ProveRow(ctx context.Context, row envelope.ID) (audit.RowProof, attestation.Cover, error) {
-	n, err := e.RowNumber(ctx, row)
-	if err != nil {
-		return audit.RowProof{}, attestation.Cover{}, err
-	}
-	c, err := e.CoverOf(ctx, n)
-	if err != nil {
-		return audit.RowProof{}, attestation.Cover{}, err
-	}
-	var kept keptRow
-	err = e.db.View(ctx, func(s Reader) error {
-		kept, err = readRow(s, n)
-		return err
-	})
-	if err != nil {
-		return audit.RowProof{}, attestation.Cover{}, err
-	}
-	leaves, err := e.RowLeaves(ctx, c.First, c.Size)
-	if err != nil {
-		return audit.RowProof{}, attestation.Cover{}, err
-	}
-	path, err := attlog.PathOf(leaves, n-c.First)
-	if err != nil {
-		return audit.RowProof{}, attestation.Cover{}, err
-	}
-	p := audit.RowProof{Row: kept.row.Body, Index: n - c.First, Size: c.Size, Path: path}
-	if kept.gone {
-		return audit.RowProof{}, c, &audit.Gone{ID: row, Proof: p}
-	}
-	return p, c, nil
+	return e.RowProver().ProveRow(ctx, row)
 }
