@@ -80,7 +80,7 @@ func (c *Client) forgotten(ctx context.Context, tx store.Tx, perm envelope.ID, e
 	if err != nil {
 		return err
 	}
-	if !final(row.State) && (end.IsZero() || at.Before(end)) {
+	if !final(row.State) && !final(row.Heard) && (end.IsZero() || at.Before(end)) {
 		return errRuns
 	}
 	body, _, err := lending.MarshalRow(lending.ForgetRow{

@@ -58,6 +58,14 @@ func TestWhatWasLearntGoesWithItsLoan(t *testing.T) {
 				t.Fatal("read after the end")
 			}
 		},
+		"heard to be revoked": func(k *kit, t *testing.T, l lender.Loan) {
+			k.revoke(t, l)
+			if err := k.acme.Rec.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			k.pull()
+			k.mustHear(t)
+		},
 		"expired": func(k *kit, _ *testing.T, _ lender.Loan) { k.w.Clock.Add(721 * time.Hour) },
 	} {
 		t.Run(name, func(t *testing.T) {
