@@ -26,6 +26,9 @@ const key = "ntc/"
 // MaxList is the most notices of one list.
 const MaxList = 1000
 
+// maxRef is the longest ref that is looked up, in bytes: an id or a DID.
+const maxRef = 2048
+
 // Levels of a notice.
 const (
 	Info = "info"
@@ -89,9 +92,12 @@ func newest(ns []Notice) []Notice {
 // Acknowledge takes back the notices about a ref, and returns how many there were. Errors:
 // not_found where there is none.
 func Acknowledge(ctx context.Context, db store.DB, ref string) (int, error) {
-	whats, err := kinds(ctx, db)
-	if err != nil {
-		return 0, err
+	var whats []string
+	var err error
+	if len(ref) <= maxRef {
+		if whats, err = kinds(ctx, db); err != nil {
+			return 0, err
+		}
 	}
 	n := 0
 	err = db.Update(ctx, func(tx store.Tx) error {

@@ -3,6 +3,7 @@ package notice_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,10 +49,12 @@ func TestNotices(t *testing.T) {
 	if ns := list(); len(ns) != 1 || ns[0] != other {
 		t.Errorf("got %+v", ns)
 	}
-	_, err := notice.Acknowledge(t.Context(), db, "z1")
-	var d *fault.Denied
-	if !errors.As(err, &d) || d.Code != fault.NotFound || d.Hint == "" {
-		t.Errorf("again: got %v", err)
+	for _, ref := range []string{"z1", "", "z", strings.Repeat("z", 1<<17)} {
+		_, err := notice.Acknowledge(t.Context(), db, ref)
+		var d *fault.Denied
+		if !errors.As(err, &d) || d.Code != fault.NotFound || d.Hint == "" {
+			t.Errorf("%.10q: got %v", ref, err)
+		}
 	}
 }
 
