@@ -65,7 +65,7 @@ func (c *Client) Asked(ctx context.Context, id string) (Asked, error) {
 // AskedAll lists the requests of own agents, newest first, at most MaxLoans, by the last
 // word of their lenders.
 func (c *Client) AskedAll(ctx context.Context) ([]Asked, error) {
-	ids, err := c.scanIDs(ctx, keyAsked)
+	ids, err := c.scanIDs(ctx, keyAsked, nil)
 	if err != nil {
 		return nil, fault.From(err)
 	}

@@ -111,6 +111,8 @@ type Client struct {
 
 	// signing is held, shared, from a look at an agent's row to its signature.
 	signing sync.RWMutex
+
+	testingOnlyPiece int // instead of MaxLoans, where not 0
 }
 
 // New returns the borrowing side of n.

@@ -23,30 +23,17 @@ func (c *Client) hear(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ids, err := c.scanIDs(ctx, keyLoan)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
+	return c.each(ctx, keyLoan, func(id envelope.ID) error {
 		row, ok, err := store.GetRow[loanRow](viewOf(ctx, c), idKey(keyLoan, id))
-		if err != nil {
+		if err != nil || !ok || !row.open() {
 			return err
-		}
-		if !ok || !row.open() {
-			continue
 		}
 		state, err := c.told(ctx, id, row, at)
-		if err != nil {
+		if err != nil || state == "" {
 			return err
 		}
-		if state == "" {
-			continue
-		}
-		if err := c.heard(ctx, id, row, state, at); err != nil {
-			return err
-		}
-	}
-	return nil
+		return c.heard(ctx, id, row, state, at)
+	})
 }
 
 // open says whether no end of the loan is known here.

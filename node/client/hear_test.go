@@ -165,3 +165,17 @@ func TestOthersEndNothing(t *testing.T) {
 		t.Error("what was kept is handed out after the end was heard")
 	}
 }
+
+// All loans are looked at, however many more there are than one piece.
+func TestEveryEndIsHeard(t *testing.T) {
+	k := newKit(t)
+	k.testingOnlyPiece = 2
+	for range 5 {
+		k.mustRead(t, k.issue(t, 5).Compact)
+	}
+	k.w.Clock.Add(721 * time.Hour)
+	k.mustHear(t)
+	if len(k.ended) != 5 {
+		t.Errorf("told of %d ends, want 5", len(k.ended))
+	}
+}

@@ -19,6 +19,10 @@ const (
 	// hearEvery is how often it is looked whether borrowed loans are over: an end is said
 	// within 60 s.
 	hearEvery = 30 * time.Second
+	// forgetEvery is how often it is looked whether what was learnt goes with its loan.
+	forgetEvery = time.Minute
+	// maxErrors is the most errors told of one walk.
+	maxErrors = 8
 	// maxObject is the longest signed object read back, in bytes.
 	maxObject = 32 << 10
 	// auditTime is how long a lender may take for one page of rows, which it proves first.
