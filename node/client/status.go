@@ -94,13 +94,8 @@ func (r *reading) own(ctx context.Context, as, perm string, at time.Time) (err e
 	if err := mayBorrow(r.as, at); err != nil {
 		return err
 	}
-	if r.perm, r.lender, err = r.c.permission(ctx, perm); err != nil {
-		return err
-	}
-	if r.perm.Body().Borrower != r.as.Agent {
-		return errNoLoan(r.as, r.perm.ID())
-	}
-	return nil
+	r.perm, r.lender, err = r.c.permissionOf(ctx, r.as, perm)
+	return err
 }
 
 // errNoLoan tells an agent of another's loan as of one that is not there.
