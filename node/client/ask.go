@@ -241,7 +241,7 @@ func (w *wish) send(ctx context.Context) (Asked, error) {
 	id := rq.ID()
 	row := askedRow{Asked: w.body.At, LenderOrg: w.lender.Org, Round: 1, State: lending.AskRequested, Until: w.body.At.Add(lending.RequestLifeS * time.Second)}
 	err = w.c.n.DB.Update(ctx, func(tx store.Tx) error {
-		return errors.Join(store.PutRow(tx, idKey(keyAsked, id), row),
+		return errors.Join(w.c.admit(tx, w.as.Agent, id, w.at), store.PutRow(tx, idKey(keyAsked, id), row),
 			w.c.n.Lib.Put(tx, library.Object{ID: id, What: "loanrequest", Bytes: rq.Envelope().DSSE()}))
 	})
 	if err != nil {

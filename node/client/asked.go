@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 
 	"trustnode/did"
 	"trustnode/did/envelope"
@@ -74,7 +73,7 @@ func (c *Client) AskedBy(ctx context.Context, id string, agent did.DID) (Asked, 
 // AskedAll lists the requests of own agents, newest first, at most MaxLoans, by the last
 // word of their lenders.
 func (c *Client) AskedAll(ctx context.Context) ([]Asked, error) {
-	ids, err := c.scanIDs(ctx, keyAsked, nil)
+	ids, err := c.newestAsked(ctx)
 	if err != nil {
 		return nil, fault.From(err)
 	}
@@ -89,9 +88,6 @@ func (c *Client) AskedAll(ctx context.Context) ([]Asked, error) {
 		}
 		out = append(out, a)
 	}
-	slices.SortStableFunc(out, func(a, b Asked) int {
-		return cmp.Or(b.Body.At.Compare(a.Body.At), cmp.Compare(a.ID.String(), b.ID.String()))
-	})
 	return out, nil
 }
 

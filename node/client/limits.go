@@ -23,6 +23,10 @@ const (
 	forgetEvery = time.Minute
 	// maxErrors is the most errors told of one walk.
 	maxErrors = 8
+	// maxOpenAsks is how many requests of one agent may wait for an answer, maxKeptAsks how
+	// many are kept at all: the oldest that does not wait gives way to a new one.
+	maxOpenAsks = 32
+	maxKeptAsks = 256
 	// maxObject is the longest signed object read back, in bytes.
 	maxObject = 32 << 10
 	// auditTime is how long a lender may take for one page of rows, which it proves first.
