@@ -111,7 +111,7 @@ func (w *wish) reply(ctx context.Context, in *AskInput) error {
 		return err
 	}
 	if was.Body.Borrower != w.as.Agent {
-		return fault.New(fault.Refused, "in_reply_to", "request %s was made by another agent", id).WithHint("ask as the agent that made it")
+		return errNoAsk(id)
 	}
 	w.body.InReplyTo = id
 	if in.Scope == "" && in.From == "" {
@@ -131,7 +131,7 @@ func (w *wish) found(ctx context.Context, in *AskInput) error {
 	if in.Scope != "" {
 		return fault.New(fault.Invalid, "scope", "the discovery gives the scope").WithHint("leave --scope out, or --from and --tags")
 	}
-	rc, scope, err := w.c.looked(ctx, in.From)
+	rc, scope, err := w.c.looked(ctx, w.as.Agent, in.From)
 	if err != nil {
 		return err
 	}
@@ -151,12 +151,9 @@ func (w *wish) part(ctx context.Context, in *AskInput) (err error) {
 	if in.Parent == "" {
 		return nil
 	}
-	v, _, err := w.c.permission(ctx, in.Parent)
+	v, _, err := w.c.permissionOf(ctx, w.as, in.Parent)
 	if err != nil {
 		return err
-	}
-	if v.Body().Borrower != w.as.Agent {
-		return fault.New(fault.Refused, "not_borrower", "the permission is for %s, not for agent %s", v.Body().Borrower, w.as.Name).WithHint("ask as the agent it is for")
 	}
 	if w.body.For, err = did.Parse(in.For); err != nil {
 		return fault.Wrap(fault.Invalid, "for", err).WithHint("give the DID of the agent to be let in")
@@ -244,7 +241,7 @@ func (w *wish) send(ctx context.Context) (Asked, error) {
 	id := rq.ID()
 	row := askedRow{Asked: w.body.At, LenderOrg: w.lender.Org, Round: 1, State: lending.AskRequested, Until: w.body.At.Add(lending.RequestLifeS * time.Second)}
 	err = w.c.n.DB.Update(ctx, func(tx store.Tx) error {
-		return errors.Join(store.PutRow(tx, idKey(keyAsked, id), row),
+		return errors.Join(w.c.admit(tx, w.as.Agent, id, w.at), store.PutRow(tx, idKey(keyAsked, id), row),
 			w.c.n.Lib.Put(tx, library.Object{ID: id, What: "loanrequest", Bytes: rq.Envelope().DSSE()}))
 	})
 	if err != nil {

@@ -3,15 +3,19 @@ package client
 import (
 	"context"
 	"errors"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"trustnode/did/envelope"
 	"trustnode/did/keyring"
 	"trustnode/federation/lending"
 	"trustnode/node/fault"
 	"trustnode/node/lender"
 	"trustnode/node/self"
+	"trustnode/node/store"
 )
 
 func (k *kit) want() AskInput {
@@ -275,3 +279,59 @@ func TestDiscoverForged(t *testing.T) {
 
 // nothingMay takes all capabilities of an agent.
 func nothingMay(a *self.AgentRow) { a.Capabilities = []string{"lend"} }
+
+// An agent has so many requests that wait and no more, and what is kept of the others is
+// bounded: the oldest that does not wait goes. The newest are listed.
+func TestRequestsOfOneAgentAreBounded(t *testing.T) {
+	k := newKit(t)
+	k.pull()
+	agent := k.quant
+	at := k.w.Clock.Now()
+	id := func(i int) envelope.ID { return envelope.IDOf([]byte(strconv.Itoa(i))) }
+	put := func(i int, state lending.AskState) error {
+		when := at.Add(time.Duration(i) * time.Second)
+		return k.vendor.DB.Update(t.Context(), func(tx store.Tx) error {
+			row := askedRow{Asked: envelope.TimeOf(when), LenderOrg: k.acme.Org, Round: 1, State: state, Until: envelope.TimeOf(when.Add(24 * time.Hour))}
+			if err := k.admit(tx, agent, id(i), when); err != nil {
+				return err
+			}
+			return store.PutRow(tx, idKey(keyAsked, id(i)), row)
+		})
+	}
+	has := func(i int) bool {
+		_, ok, err := store.GetRow[askedRow](viewOf(t.Context(), k.Client), idKey(keyAsked, id(i)))
+		return err == nil && ok
+	}
+	for i := range maxKeptAsks + 5 {
+		state := lending.AskDeclined
+		if i < maxOpenAsks {
+			state = lending.AskRequested
+		}
+		if i == maxOpenAsks {
+			if err := put(i, state); fault.Of(err) != fault.RateLimited || has(i) {
+				t.Fatalf("one too many: got %v", err)
+			}
+			if _, err := k.Ask(t.Context(), k.want()); fault.Of(err) != fault.RateLimited || len(k.wire.frames) > 0 {
+				t.Fatalf("got %v", err)
+			}
+			// One of them is answered: another one may wait.
+			row, _, err := store.GetRow[askedRow](viewOf(t.Context(), k.Client), idKey(keyAsked, id(0)))
+			row.State = lending.AskDeclined
+			if err := errors.Join(err, k.vendor.DB.Update(t.Context(), func(tx store.Tx) error { return store.PutRow(tx, idKey(keyAsked, id(0)), row) })); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := put(i, state); err != nil {
+			t.Fatalf("%d: %v", i, err)
+		}
+	}
+	for i, want := range map[int]bool{0: false, 1: true, maxOpenAsks - 1: true, maxOpenAsks: false, maxOpenAsks + 3: false, maxOpenAsks + 4: true, maxKeptAsks + 4: true} {
+		if has(i) != want {
+			t.Errorf("request %d is kept: %v, want %v", i, has(i), want)
+		}
+	}
+	k.testingOnlyPiece = 3
+	if ids, err := k.newestAsked(t.Context()); err != nil || !slices.Equal(ids, []envelope.ID{id(maxKeptAsks + 4), id(maxKeptAsks + 3), id(maxKeptAsks + 2)}) {
+		t.Errorf("newest: got %v, %v", ids, err)
+	}
+}

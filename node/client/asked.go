@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 
 	"trustnode/did"
 	"trustnode/did/envelope"
@@ -44,11 +43,20 @@ func askID(text string) (envelope.ID, error) {
 // Asked says how a request stands. One that waits is asked of its lender; where that does
 // not answer, the last word stands.
 func (c *Client) Asked(ctx context.Context, id string) (Asked, error) {
+	return c.AskedBy(ctx, id, did.DID{})
+}
+
+// AskedBy is Asked for one own agent: a request of another is like one that is not here, and
+// nothing is signed for it. The zero DID stands for all own agents.
+func (c *Client) AskedBy(ctx context.Context, id string, agent did.DID) (Asked, error) {
 	rid, err := askID(id)
 	if err != nil {
 		return Asked{}, err
 	}
 	a, err := c.readAsked(ctx, rid)
+	if err == nil && !agent.IsZero() && a.Body.Borrower != agent {
+		err = errNoAsk(rid)
+	}
 	if err != nil {
 		return Asked{}, fault.From(err)
 	}
@@ -65,7 +73,7 @@ func (c *Client) Asked(ctx context.Context, id string) (Asked, error) {
 // AskedAll lists the requests of own agents, newest first, at most MaxLoans, by the last
 // word of their lenders.
 func (c *Client) AskedAll(ctx context.Context) ([]Asked, error) {
-	ids, err := c.scanIDs(ctx, keyAsked)
+	ids, err := c.newestAsked(ctx)
 	if err != nil {
 		return nil, fault.From(err)
 	}
@@ -80,9 +88,6 @@ func (c *Client) AskedAll(ctx context.Context) ([]Asked, error) {
 		}
 		out = append(out, a)
 	}
-	slices.SortStableFunc(out, func(a, b Asked) int {
-		return cmp.Or(b.Body.At.Compare(a.Body.At), cmp.Compare(a.ID.String(), b.ID.String()))
-	})
 	return out, nil
 }
 
@@ -181,11 +186,16 @@ func answers(p lending.Permission, rq lending.LoanRequest) bool {
 	return p.Lender == rq.Aud && p.Borrower == borrower && p.Parent == rq.Parent
 }
 
+// errNoAsk is what is said of a request that is not here, or not for who asks.
+func errNoAsk(id envelope.ID) error {
+	return fault.New(fault.NotFound, "request", "no loan request %s was made here", id).WithHint("trustnode loan list --requests shows them")
+}
+
 func (c *Client) readAsked(ctx context.Context, id envelope.ID) (Asked, error) {
-	none := fault.New(fault.NotFound, "request", "no loan request %s was made here", id).WithHint("trustnode loan list --requests shows them")
+	none := errNoAsk(id)
 	row, ok, err := store.GetRow[askedRow](viewOf(ctx, c), idKey(keyAsked, id))
 	if err != nil || !ok {
-		return Asked{}, cmp.Or[error](err, none)
+		return Asked{}, cmp.Or(err, none)
 	}
 	o, err := c.n.Lib.Get(ctx, id)
 	if errors.Is(err, library.ErrAbsent) {
@@ -217,8 +227,8 @@ func (c *Client) dropAsked(ctx context.Context, id envelope.ID) error {
 }
 
 // looked is what a discovery looked through: the receipt that answers it, and the scope of
-// its permission met with its filter.
-func (c *Client) looked(ctx context.Context, receipt string) (lending.Receipt, lending.Scope, error) {
+// its permission met with its filter. That of another agent is like one that is not here.
+func (c *Client) looked(ctx context.Context, agent did.DID, receipt string) (lending.Receipt, lending.Scope, error) {
 	var rc lending.Receipt
 	var rq lending.ReadRequest
 	var p lending.Permission
@@ -227,7 +237,11 @@ func (c *Client) looked(ctx context.Context, receipt string) (lending.Receipt, l
 		return rc, lending.Scope{}, fault.New(fault.Invalid, "from", "%.60q is no id of a receipt", receipt).WithHint("trustnode loan discover prints it")
 	}
 	if rc, err = objectOf[lending.Receipt](ctx, c, id, "receipt"); err == nil && rc.Op == lending.OpDiscover && rc.Granted() {
-		if rq, err = objectOf[lending.ReadRequest](ctx, c, rc.Request, "readrequest"); err == nil {
+		rq, err = objectOf[lending.ReadRequest](ctx, c, rc.Request, "readrequest")
+		if err == nil && rq.Borrower != agent {
+			err = library.ErrAbsent
+		}
+		if err == nil {
 			p, err = objectOf[lending.Permission](ctx, c, rc.Perm, "permission")
 		}
 	} else if err == nil {

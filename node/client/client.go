@@ -16,6 +16,7 @@
 //	bor/<perm>/<seq, 8 bytes>  pairRow: request and receipt of a granted answer
 //	bl/<perm>                  loanRow: how the loan stood when last heard of
 //	ba/<request>               askedRow: a loan request and its lender's last word
+//	bq/<agent>                 []envelope.ID: requests kept of an own agent, oldest first
 //	bp/<perm>                  something about the loan is still to be said in the log
 //
 // Signed objects (permissions, requests, receipts) lie in node/library.
@@ -111,6 +112,8 @@ type Client struct {
 
 	// signing is held, shared, from a look at an agent's row to its signature.
 	signing sync.RWMutex
+
+	testingOnlyPiece int // instead of MaxLoans, where not 0
 }
 
 // New returns the borrowing side of n.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"trustnode/attestation"
 	"trustnode/attestation/audit"
 	"trustnode/did/envelope"
 	"trustnode/federation/lending"
@@ -18,40 +19,74 @@ var errRuns = errors.New("the loan has not ended")
 
 // forgetEnded forgets what own agents learnt under loans that have ended, and says
 // loan.deleted when the last of it is gone (04 section 1). Without trusted time nothing ends.
+// A loan that cannot be looked at holds up no other.
 func (c *Client) forgetEnded(ctx context.Context) error {
 	at, err := c.n.Clock.Now()
 	if err != nil {
 		return nil
 	}
-	var perms []string
+	var perms []string // taken first: the walk is one view of the store, and forgetting writes
 	err = c.n.Entries.Loans(ctx, func(perm string) bool {
 		perms = append(perms, perm)
-		return len(perms) < MaxLoans
+		return true
 	})
-	if err != nil {
-		return err
-	}
-	if len(perms) == 0 {
-		return nil
-	}
-	loans, err := c.Loans(ctx)
-	if err != nil {
-		return err
-	}
-	ends := map[string]time.Time{}
-	for _, l := range loans {
-		ends[l.ID.String()] = l.ExpiresAt
-	}
 	for _, text := range perms {
-		perm, err := envelope.ParseID(text)
-		if err != nil {
-			return err
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		if err := c.forgetLoan(ctx, perm, ends[text], at); err != nil && !errors.Is(err, errRuns) {
-			return err
+		perm, perr := envelope.ParseID(text)
+		if perr == nil {
+			perr = c.forgetIfEnded(ctx, perm, at)
+		}
+		if perr != nil && !errors.Is(perr, errRuns) {
+			err = errors.Join(err, perr)
 		}
 	}
-	return nil
+	return err
+}
+
+// forgetIfEnded looks at one loan before anything is searched or written.
+func (c *Client) forgetIfEnded(ctx context.Context, perm envelope.ID, at time.Time) error {
+	row, _, err := store.GetRow[loanRow](viewOf(ctx, c), idKey(keyLoan, perm))
+	if err != nil {
+		return err
+	}
+	end, err := c.endOf(ctx, perm)
+	if err != nil {
+		return err
+	}
+	if !row.over(end, at) {
+		return errRuns
+	}
+	return c.forgetLoan(ctx, perm, end, at)
+}
+
+// over says whether a loan, which ends by itself at end, is known to have ended; a zero end
+// is not known.
+func (r loanRow) over(end, at time.Time) bool {
+	return final(r.State) || final(r.Heard) || !end.IsZero() && !at.Before(end)
+}
+
+// endOf is when a loan ends by itself, by its own bytes or the lender's loan.issued; zero
+// where neither is here.
+func (c *Client) endOf(ctx context.Context, perm envelope.ID) (time.Time, error) {
+	l, err := c.filled(ctx, Loan{ID: perm})
+	if err != nil || !l.ExpiresAt.IsZero() {
+		return l.ExpiresAt, err
+	}
+	for f, err := range c.n.Rec.Facts(ctx, attestation.Query{Type: "loan.issued", Subject: perm.String()}) {
+		var d attestation.LoanIssued
+		if err != nil {
+			return time.Time{}, err
+		}
+		if f.Event.Body().Decode(&d) != nil || d.Permission != perm {
+			continue
+		}
+		if ok, err := c.ours(ctx, d, f); err != nil || ok {
+			return d.ExpiresAt.Time(), err
+		}
+	}
+	return time.Time{}, nil
 }
 
 // forgetLoan forgets all that was learnt under one loan, which ends by itself at end; zero
@@ -80,7 +115,7 @@ func (c *Client) forgotten(ctx context.Context, tx store.Tx, perm envelope.ID, e
 	if err != nil {
 		return err
 	}
-	if !final(row.State) && (end.IsZero() || at.Before(end)) {
+	if !row.over(end, at) {
 		return errRuns
 	}
 	body, _, err := lending.MarshalRow(lending.ForgetRow{

@@ -58,6 +58,14 @@ func TestWhatWasLearntGoesWithItsLoan(t *testing.T) {
 				t.Fatal("read after the end")
 			}
 		},
+		"heard to be revoked": func(k *kit, t *testing.T, l lender.Loan) {
+			k.revoke(t, l)
+			if err := k.acme.Rec.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			k.pull()
+			k.mustHear(t)
+		},
 		"expired": func(k *kit, _ *testing.T, _ lender.Loan) { k.w.Clock.Add(721 * time.Hour) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,5 +97,24 @@ func TestWhatWasLearntGoesWithItsLoan(t *testing.T) {
 				t.Errorf("rows name %d entries", named)
 			}
 		})
+	}
+}
+
+// What was learnt under a loan of which only the lender's event is here goes at its end, and
+// what no loan is known for stays and holds up nothing.
+func TestForgottenByTheIssuedEvent(t *testing.T) {
+	k := newKit(t)
+	l := k.issue(t, 5)
+	k.pull()
+	k.learn(t, lender.Loan{ID: envelope.IDOf([]byte("nobody's"))}, envelope.IDOf([]byte("r")), 1)
+	in := k.learn(t, l, envelope.IDOf([]byte("r")), 2)
+	for _, after := range []struct {
+		pass time.Duration
+		left int
+	}{{0, 5}, {721 * time.Hour, 3}} {
+		k.w.Clock.Add(after.pass)
+		if err := k.forgetEnded(t.Context()); err != nil || k.size(t, in) != after.left {
+			t.Errorf("after %s: %d entries, want %d, %v", after.pass, k.size(t, in), after.left, err)
+		}
 	}
 }

@@ -2,47 +2,38 @@ package client
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"trustnode/attestation"
 	"trustnode/did/envelope"
 	"trustnode/federation/lending"
+	"trustnode/node/notice"
 	"trustnode/node/store"
 )
 
 // hear ends loans here that nobody read meanwhile: one whose lender's log says that it is
 // over, and one whose time is up by the own clock. What is cached goes, loan.end_seen is
-// said, not verified, and OnEnded is told. It decides over nothing: the next read asks the
-// lender all the same, whose answer decides (04 section 8).
+// said, not verified, the operator gets a notice and OnEnded is told; what was learnt under it
+// is forgotten. It decides over no read: the next one asks the lender all the same, whose
+// answer decides (04 section 8).
 func (c *Client) hear(ctx context.Context) error {
 	at, err := c.n.Clock.Now()
 	if err != nil {
 		return err
 	}
-	ids, err := c.scanIDs(ctx, keyLoan)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
+	return c.each(ctx, keyLoan, func(id envelope.ID) error {
 		row, ok, err := store.GetRow[loanRow](viewOf(ctx, c), idKey(keyLoan, id))
-		if err != nil {
+		if err != nil || !ok || !row.open() {
 			return err
-		}
-		if !ok || !row.open() {
-			continue
 		}
 		state, err := c.told(ctx, id, row, at)
-		if err != nil {
+		if err != nil || state == "" {
 			return err
 		}
-		if state == "" {
-			continue
-		}
-		if err := c.heard(ctx, id, row, state, at); err != nil {
-			return err
-		}
-	}
-	return nil
+		return c.heard(ctx, id, row, state, at)
+	})
 }
 
 // open says whether no end of the loan is known here.
@@ -93,10 +84,22 @@ func (c *Client) heard(ctx context.Context, id envelope.ID, row loanRow, state l
 			return err
 		}
 		now.Heard, now.HeardAt = state, envelope.TimeOf(at)
-		return c.say(tx, id, now, issued)
+		return errors.Join(c.say(tx, id, now, issued), putEnded(tx, id, now, state, at))
 	})
 	if err == nil && first {
 		c.cfg.OnEnded(Ended{Perm: id, State: state, At: at})
 	}
 	return err
+}
+
+// putEnded writes the notice that a loan has ended, in the transaction in which that was
+// learnt (00 section 9). One that ran out or was used up is no warning.
+func putEnded(tx store.Tx, id envelope.ID, row loanRow, state lending.PermState, at time.Time) error {
+	level := notice.Info
+	if state == lending.Revoked {
+		level = notice.Warn
+	}
+	return notice.Put(tx, notice.Notice{At: envelope.TimeOf(at), Detail: fmt.Sprintf("loan ended: the loan by %s to %s is %s", row.Lender, row.Borrower, state),
+		Hint:  fmt.Sprintf("trustnode loan show %s; a new one: trustnode loan request --lender %s", id, row.Lender),
+		Level: level, Ref: id.String(), What: "loan_ended"})
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"trustnode/federation/lending"
 	"trustnode/node/fault"
 	"trustnode/node/lender"
+	"trustnode/node/notice"
 )
 
 // seen lists the own loan.end_seen of a loan: whether each was verified.
@@ -91,6 +93,7 @@ func TestEndsAreHeard(t *testing.T) {
 			if got := k.seen(t, loan.ID); !slices.Equal(got, []bool{false}) {
 				t.Errorf("said %v, want one that is not verified", got)
 			}
+			k.noticed(t, loan.ID, c.state, 1)
 			asked := len(k.wire.frames)
 			k.refused(t, loan.Compact, c.code, true)
 			if len(k.wire.frames) != asked+1 {
@@ -103,7 +106,41 @@ func TestEndsAreHeard(t *testing.T) {
 			if len(k.ended) != 2 || k.ended[1].Receipt.IsZero() {
 				t.Errorf("told of %+v", k.ended)
 			}
+			k.noticed(t, loan.ID, c.state, 0) // acknowledged, and nothing new since
 		})
+	}
+}
+
+// An end that only an answer told is one notice, too.
+func TestSignedEndIsNoticed(t *testing.T) {
+	k := newKit(t)
+	l := k.issue(t, 5)
+	k.mustRead(t, l.Compact)
+	k.revoke(t, l)
+	for range 2 {
+		k.refused(t, l.Compact, fault.Revoked, true)
+	}
+	k.noticed(t, l.ID, lending.Revoked, 1)
+}
+
+// noticed wants so many notices that a loan has ended, and acknowledges them.
+func (k *kit) noticed(t testing.TB, perm envelope.ID, state lending.PermState, want int) {
+	t.Helper()
+	ns, err := notice.List(t.Context(), k.vendor.DB)
+	if err != nil || len(ns) != want {
+		t.Fatalf("got notices %+v, %v, want %d", ns, err, want)
+	}
+	for _, n := range ns {
+		level := notice.Info
+		if state == lending.Revoked {
+			level = notice.Warn
+		}
+		if n.What != "loan_ended" || n.Ref != perm.String() || n.Level != level || n.Hint == "" || !strings.Contains(n.Detail, "loan ended") || !strings.Contains(n.Detail, string(state)) {
+			t.Errorf("got %+v", n)
+		}
+		if _, err := notice.Acknowledge(t.Context(), k.vendor.DB, n.Ref); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -126,5 +163,19 @@ func TestOthersEndNothing(t *testing.T) {
 	}
 	if !c.asked(t) {
 		t.Error("what was kept is handed out after the end was heard")
+	}
+}
+
+// All loans are looked at, however many more there are than one piece.
+func TestEveryEndIsHeard(t *testing.T) {
+	k := newKit(t)
+	k.testingOnlyPiece = 2
+	for range 5 {
+		k.mustRead(t, k.issue(t, 5).Compact)
+	}
+	k.w.Clock.Add(721 * time.Hour)
+	k.mustHear(t)
+	if len(k.ended) != 5 {
+		t.Errorf("told of %d ends, want 5", len(k.ended))
 	}
 }

@@ -114,7 +114,10 @@ func (r *reading) keepEnd(ctx context.Context, e endError) error {
 			known.EndedBy, known.EndedAt, known.State = e.receipt.ID(), envelope.TimeOf(at), b.State
 			known.Reads, known.Left = b.Seq, b.Left
 		}
-		return errors.Join(r.putObjects(tx, e.receipt), r.row(tx, lending.OpEnded, row), r.c.say(tx, b.Perm, known, issued))
+		if first && known.Heard != b.State { // else the operator knows already
+			err = putEnded(tx, b.Perm, known, b.State, at)
+		}
+		return errors.Join(err, r.putObjects(tx, e.receipt), r.row(tx, lending.OpEnded, row), r.c.say(tx, b.Perm, known, issued))
 	})
 	if err != nil {
 		return err

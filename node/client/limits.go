@@ -19,6 +19,14 @@ const (
 	// hearEvery is how often it is looked whether borrowed loans are over: an end is said
 	// within 60 s.
 	hearEvery = 30 * time.Second
+	// forgetEvery is how often it is looked whether what was learnt goes with its loan.
+	forgetEvery = time.Minute
+	// maxErrors is the most errors told of one walk.
+	maxErrors = 8
+	// maxOpenAsks is how many requests of one agent may wait for an answer, maxKeptAsks how
+	// many are kept at all: the oldest that does not wait gives way to a new one.
+	maxOpenAsks = 32
+	maxKeptAsks = 256
 	// maxObject is the longest signed object read back, in bytes.
 	maxObject = 32 << 10
 	// auditTime is how long a lender may take for one page of rows, which it proves first.

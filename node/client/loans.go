@@ -24,7 +24,7 @@ func (c *Client) Loans(ctx context.Context) ([]Loan, error) {
 	if err := c.offered(ctx, found); err != nil {
 		return nil, fault.From(err)
 	}
-	ids, err := c.scanIDs(ctx, keyLoan)
+	ids, err := c.scanIDs(ctx, keyLoan, nil)
 	if err != nil {
 		return nil, fault.From(err)
 	}

@@ -39,20 +39,47 @@ func resolve(text string) (envelope.ID, *envelope.Envelope, error) {
 	return e.ID(), &e, nil
 }
 
+// permissionOf finds a permission that is for an own agent. Another's, named by its id, is
+// like one that nobody has shown: an agent learns of no loan but its own. Who brings its bytes
+// is told why it is refused.
+func (c *Client) permissionOf(ctx context.Context, as self.AgentRow, text string) (envelope.Verified[lending.Permission], self.AgentRow, error) {
+	return c.permissionIf(ctx, text, func(p lending.Permission, id envelope.ID, byID bool) error {
+		switch {
+		case p.Borrower == as.Agent:
+			return nil
+		case byID:
+			return errNoPermission(id)
+		}
+		d := fault.New(fault.Refused, "not_borrower", "the permission is for %s, not for agent %s", p.Borrower, as.Name).WithHint("act as the agent it is for")
+		d.Perm = id
+		return d
+	})
+}
+
 // permission finds a permission and verifies it offline, under the key of its lender's
 // agent object. What is not here is asked of all members once.
 func (c *Client) permission(ctx context.Context, text string) (envelope.Verified[lending.Permission], self.AgentRow, error) {
+	return c.permissionIf(ctx, text, func(lending.Permission, envelope.ID, bool) error { return nil })
+}
+
+// permissionIf is permission, which may be refused by what it says before anything else is
+// looked at.
+func (c *Client) permissionIf(ctx context.Context, text string, allowed func(p lending.Permission, id envelope.ID, byID bool) error) (envelope.Verified[lending.Permission], self.AgentRow, error) {
 	var none envelope.Verified[lending.Permission]
 	id, e, err := resolve(text)
 	if err != nil {
 		return none, self.AgentRow{}, err
 	}
-	if e == nil {
+	byID := e == nil
+	if byID {
 		if e, err = c.fetch(ctx, id); err != nil {
 			return none, self.AgentRow{}, err
 		}
 	}
 	p, err := envelope.Decode[lending.Permission](*e)
+	if err == nil {
+		err = allowed(p, id, byID)
+	}
 	if err != nil {
 		return none, self.AgentRow{}, err
 	}
@@ -92,14 +119,19 @@ func (c *Client) fetch(ctx context.Context, id envelope.ID) (*envelope.Envelope,
 		o, err = c.n.Lib.Get(ctx, id)
 	}
 	if errors.Is(err, library.ErrAbsent) {
-		return nil, fault.New(fault.NotFound, "permission", "no member has shown a permission %s", id).
-			WithHint("check the id, or give the permission in its compact form; the lender's node has to run")
+		return nil, errNoPermission(id)
 	}
 	if err != nil {
 		return nil, err
 	}
 	e, err := envelope.ParseDSSE(o.Bytes, maxObject)
 	return &e, err
+}
+
+// errNoPermission is what is said of a permission that is not here, or not for who asks.
+func errNoPermission(id envelope.ID) error {
+	return fault.New(fault.NotFound, "permission", "no member has shown a permission %s to this agent", id).
+		WithHint("check the id and the agent, or give the permission in its compact form; the lender's node has to run")
 }
 
 // lender finds the lending agent. One that is not known here is asked of all members

@@ -75,12 +75,8 @@ func (r *reading) prepare(ctx context.Context, in ReadInput) (at time.Time, err 
 	if err := mayBorrow(r.as, at); err != nil {
 		return at, err
 	}
-	if r.perm, r.lender, err = r.c.permission(ctx, in.Perm); err != nil {
+	if r.perm, r.lender, err = r.c.permissionOf(ctx, r.as, in.Perm); err != nil {
 		return at, err
-	}
-	if r.perm.Body().Borrower != r.as.Agent {
-		return at, r.deny(fault.Refused, "not_borrower", "the permission is for %s, not for agent %s", r.perm.Body().Borrower, r.as.Name).
-			WithHint("read as the agent it is for")
 	}
 	return at, r.ended(get)
 }

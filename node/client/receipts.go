@@ -17,16 +17,20 @@ type SignedPair struct {
 // SignedReceipts returns the receipts of an own agent's reads under a permission, from a seq
 // on, at most MaxReceipts. The permission of another agent is like one that is not here.
 func (c *Client) SignedReceipts(ctx context.Context, agent did.DID, perm string, from uint64) ([]SignedPair, error) {
-	l, err := c.Loan(ctx, perm)
+	id, _, err := resolve(perm)
 	if err != nil {
 		return nil, err
 	}
-	if l.Borrower != agent {
-		a, err := c.agent(viewOf(ctx, c), agent.String())
-		if err != nil {
-			return nil, err
-		}
-		return nil, errNoLoan(a, l.ID)
+	a, err := c.agent(viewOf(ctx, c), agent.String())
+	if err != nil {
+		return nil, err
+	}
+	l, err := c.Loan(ctx, perm)
+	if fault.Of(err) == fault.NotFound || err == nil && l.Borrower != a.Agent {
+		err = errNoLoan(a, id)
+	}
+	if err != nil {
+		return nil, err
 	}
 	all, err := c.Receipts(ctx, perm)
 	if err != nil {

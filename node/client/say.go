@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -82,13 +83,13 @@ func (c *Client) Run(ctx context.Context) error {
 	defer t.Stop()
 	hear := time.NewTicker(hearEvery)
 	defer hear.Stop()
+	forget := time.NewTicker(forgetEvery)
+	defer forget.Stop()
 	c.listen(ctx)
+	c.forget(ctx)
 	for {
 		if err := c.sayPending(ctx); err != nil && ctx.Err() == nil {
 			c.n.Log.WarnContext(ctx, "something about a borrowed loan is not in the log yet", "error", err)
-		}
-		if err := c.forgetEnded(ctx); err != nil && ctx.Err() == nil {
-			c.n.Log.WarnContext(ctx, "what was learnt under an ended loan is not all forgotten yet", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -96,7 +97,16 @@ func (c *Client) Run(ctx context.Context) error {
 		case <-t.C:
 		case <-hear.C:
 			c.listen(ctx)
+		case <-forget.C:
+			c.forget(ctx)
 		}
+	}
+}
+
+// forget is forgetEnded, whose failure is tried again.
+func (c *Client) forget(ctx context.Context) {
+	if err := c.forgetEnded(ctx); err != nil && ctx.Err() == nil {
+		c.n.Log.WarnContext(ctx, "what was learnt under an ended loan is not all forgotten yet", "error", err)
 	}
 }
 
@@ -108,45 +118,62 @@ func (c *Client) listen(ctx context.Context) {
 }
 
 func (c *Client) sayPending(ctx context.Context) error {
-	ids, err := c.scanIDs(ctx, keyPending)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
+	return c.each(ctx, keyPending, func(id envelope.ID) error {
 		row, ok, err := store.GetRow[loanRow](viewOf(ctx, c), idKey(keyLoan, id))
 		if err != nil || !ok {
 			return err
 		}
 		issued := c.issued(ctx, id, row.LenderOrg)
 		if issued.IsZero() {
-			continue
+			return nil
 		}
-		err = c.n.DB.Update(ctx, func(tx store.Tx) error {
+		return c.n.DB.Update(ctx, func(tx store.Tx) error {
 			now, _, err := store.GetRow[loanRow](tx, idKey(keyLoan, id))
 			if err != nil {
 				return err
 			}
 			return c.say(tx, id, now, issued)
 		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
-// scanIDs lists at most MaxLoans ids that follow a prefix.
-func (c *Client) scanIDs(ctx context.Context, prefix string) ([]envelope.ID, error) {
+// each calls do with each id that follows a prefix, in pieces of MaxLoans, so that do may
+// write. What do returns holds up no other id.
+func (c *Client) each(ctx context.Context, prefix string, do func(envelope.ID) error) error {
+	var errs []error
+	var after []byte
+	for {
+		ids, err := c.scanIDs(ctx, prefix, after)
+		for _, id := range ids {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err := do(id); err != nil && len(errs) < maxErrors {
+				errs = append(errs, err)
+			}
+		}
+		if err != nil || len(ids) < c.piece() {
+			return errors.Join(append(errs, err)...)
+		}
+		after = idKey(prefix, ids[len(ids)-1])
+	}
+}
+
+// piece is the most ids of one scan.
+func (c *Client) piece() int { return cmp.Or(c.testingOnlyPiece, MaxLoans) }
+
+// scanIDs lists the ids that follow a prefix, behind the key after, at most piece.
+func (c *Client) scanIDs(ctx context.Context, prefix string, after []byte) ([]envelope.ID, error) {
 	var out []envelope.ID
 	var bad error
 	err := c.n.DB.View(ctx, func(r store.Reader) error {
 		out, bad = nil, nil
-		return r.Scan([]byte(prefix), nil, func(k, _ []byte) bool {
+		return r.Scan([]byte(prefix), after, func(k, _ []byte) bool {
 			var id envelope.ID
 			if id, bad = envelope.ParseID(string(bytes.TrimPrefix(k, []byte(prefix)))); bad == nil {
 				out = append(out, id)
 			}
-			return bad == nil && len(out) < MaxLoans
+			return bad == nil && len(out) < c.piece()
 		})
 	})
 	return out, errors.Join(err, bad)

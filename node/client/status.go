@@ -26,14 +26,17 @@ type Status struct {
 
 // Status asks the lender how a loan to an own agent stands. It counts nothing. A lender that
 // cannot be reached, or answers with anything but a receipt that verifies, has not confirmed
-// the loan. Errors are *fault.Denied: the request itself was not one to send, or the lender
-// refused it.
+// the loan. Unless it signed that the loan is valid, what is cached of it goes. Errors are
+// *fault.Denied: the request itself was not one to send, or the lender refused it.
 func (c *Client) Status(ctx context.Context, as, perm string) (Status, error) {
 	r := reading{c: c, op: lending.OpStatus}
 	if err := r.prepareStatus(ctx, as, perm); err != nil {
 		return Status{}, fault.From(err)
 	}
 	v, err := r.askStatus(ctx)
+	if err != nil || v.Body().State != lending.Valid {
+		c.cache.wipe(r.perm.ID())
+	}
 	var denied *fault.Denied
 	switch {
 	case errors.As(err, &denied):
@@ -91,13 +94,8 @@ func (r *reading) own(ctx context.Context, as, perm string, at time.Time) (err e
 	if err := mayBorrow(r.as, at); err != nil {
 		return err
 	}
-	if r.perm, r.lender, err = r.c.permission(ctx, perm); err != nil {
-		return err
-	}
-	if r.perm.Body().Borrower != r.as.Agent {
-		return errNoLoan(r.as, r.perm.ID())
-	}
-	return nil
+	r.perm, r.lender, err = r.c.permissionOf(ctx, r.as, perm)
+	return err
 }
 
 // errNoLoan tells an agent of another's loan as of one that is not there.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"trustnode/did/envelope"
 	"trustnode/did/keyring"
 	"trustnode/federation/lending"
 	"trustnode/node/fault"
@@ -104,4 +105,49 @@ func TestSignedReceipts(t *testing.T) {
 	if some, err := k.SignedReceipts(t.Context(), k.quant, loan.ID.String(), 3); err != nil || len(some) != 1 || some[0].Seq != 3 {
 		t.Errorf("from 3: got %+v, %v", some, err)
 	}
+}
+
+// TestStatusEmptiesTheCache: after a status that did not confirm the loan as valid nothing
+// kept of it is handed out; after one that did, the window goes on.
+func TestStatusEmptiesTheCache(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer func(k *cachingKit) ([]byte, error)
+		kept   bool
+	}{
+		"nobody answers":      {func(*cachingKit) ([]byte, error) { return nil, errDown }, false},
+		"the lender is stale": {func(k *cachingKit) ([]byte, error) { return k.standing(t, lending.Stale), nil }, false},
+		"it is revoked":       {func(k *cachingKit) ([]byte, error) { return k.standing(t, lending.Revoked), nil }, false},
+		"it is valid":         {func(k *cachingKit) ([]byte, error) { return k.standing(t, lending.Valid), nil }, true},
+	} {
+		k := newCachingKit(t, 60)
+		k.asked(t)
+		k.wire.set(false, func(context.Context, func() []byte) ([]byte, error) { return c.answer(k) })
+		st, err := k.Status(t.Context(), "quant", k.text)
+		if err != nil || st.Verified != (name != "nobody answers") {
+			t.Fatalf("%s: got %+v, %v", name, st, err)
+		}
+		if _, kept, _ := k.cache.find(k.perm.ID(), question(k.quant, k.ask(k.text)), k.w.Clock.Now()); kept != c.kept {
+			t.Errorf("%s: kept %v, want %v", name, kept, c.kept)
+		}
+	}
+}
+
+// standing is the lender's signed answer to the newest request, a status.
+func (k *cachingKit) standing(t *testing.T, state lending.PermState) []byte {
+	t.Helper()
+	f, err := lending.ParseFrame(k.wire.frames[len(k.wire.frames)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	rq, err := envelope.ParseCompact(f.Request, lending.ReadRequestType, lending.MaxRequest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := k.perm.Body()
+	compact, err := sealAs(t, k.kit, lending.Receipt{At: envelope.TimeOf(k.w.Clock.Now()), Kid: p.Kid, Lender: p.Lender, Signed: p.Lender, Op: lending.OpStatus,
+		Perm: k.perm.ID(), Request: rq.ID(), Seq: k.seq, Left: p.MaxReads - k.seq, State: state}).Compact()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lending.ReceiptFrame(compact)
 }

@@ -98,7 +98,7 @@ func TestATokenReadsAsItsAgent(t *testing.T) {
 		"as another agent":              {token, read("other"), 403, fault.Refused},
 		"as the lender":                 {token, read("research"), 403, fault.Refused},
 		"as nobody's name":              {token, read("ghost"), 403, fault.Refused},
-		"of an agent the loan is not":   {other, read(""), 403, fault.Refused},
+		"of an agent the loan is not":   {other, read(""), 404, fault.NotFound},
 		"of another surface":            {mcp, read(""), 401, fault.Unauthenticated},
 		"one character less":            {token[:46], read(""), 401, fault.Unauthenticated},
 		"one character more":            {token + "A", read(""), 401, fault.Unauthenticated},
@@ -168,6 +168,14 @@ func TestATokenAsksAsItsAgent(t *testing.T) {
 		t.Errorf("declining by token: got %d %s", w.Code, w.Body)
 	}
 	none := d.withToken(token, "GET", "/api/v1/loans/requests/zQmWqWvRc8M51bNroaakyX9mq2bQW57Du1ESq8cZbjAyWNC", "")
+	// What is known of a lender is told of the own loans alone.
+	for who, want := range map[string]uint64{token: 1, other: 0} {
+		var got httpapi.LoanRequestInfo
+		w := d.withToken(who, "POST", "/api/v1/loans/requests", wish(""))
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != 200 || uint64(got.Other.Loans) != want {
+			t.Errorf("got %d %s, want %d loans", w.Code, w.Body, want)
+		}
+	}
 	if w := d.withToken(other, "GET", path, ""); refusal(w).Code != refusal(none).Code || refusal(w).Reason != refusal(none).Reason {
 		t.Errorf("another's: got %s, of none %s", w.Body, none.Body)
 	}

@@ -125,10 +125,7 @@ func (s *server) oneRequest(ctx context.Context, id string) (LoanRequestInfo, er
 			return LoanRequestInfo{}, err
 		}
 	}
-	a, err := s.Client.Asked(ctx, id)
-	if err == nil && !only.IsZero() && a.Body.Borrower != only {
-		err = fault.New(fault.NotFound, "request", "no loan request %s was made here", id).WithHint("trustnode loan list --requests shows them")
-	}
+	a, err := s.Client.AskedBy(ctx, id, only)
 	if err != nil {
 		return LoanRequestInfo{}, err
 	}
@@ -168,6 +165,8 @@ func (s *server) received(ctx context.Context, r lender.Request, score bool) Loa
 	return out
 }
 
+// sent tells of an own request and, with score, of its lender: by token, of the calling
+// agent's loans alone.
 func (s *server) sent(ctx context.Context, a client.Asked, score bool) (LoanRequestInfo, error) {
 	out := requestOf(a.Body)
 	out.Role, out.State, out.Heard, out.Reason, out.Round = "borrower", string(a.State), a.Heard, a.Reason, a.Round
@@ -185,8 +184,9 @@ func (s *server) sent(ctx context.Context, a client.Asked, score bool) (LoanRequ
 	if err != nil {
 		return out, err
 	}
+	only := onlyOf(ctx)
 	for _, l := range loans {
-		if s.orgOf(ctx, l.Lender) != a.LenderOrg {
+		if s.orgOf(ctx, l.Lender) != a.LenderOrg || !only.IsZero() && l.Borrower != only {
 			continue
 		}
 		out.Other.Loans++

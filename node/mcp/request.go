@@ -97,7 +97,7 @@ func (s *Services) requestsOf(ctx context.Context, who caller) ([]asking, error)
 		}
 		if r.State == lending.AskRequested && polled < mostPolled && ctx.Err() == nil {
 			polled++
-			if now, err := s.Client.Asked(ctx, r.ID.String()); err == nil {
+			if now, err := s.Client.AskedBy(ctx, r.ID.String(), who.agent.Agent); err == nil {
 				r = now
 			} // else the last word stands
 		}

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 
 	"trustnode/did/envelope"
 	"trustnode/node/fault"
@@ -24,6 +25,9 @@ const key = "ntc/"
 
 // MaxList is the most notices of one list.
 const MaxList = 1000
+
+// maxRef is the longest ref that is looked up, in bytes: an id or a DID.
+const maxRef = 2048
 
 // Levels of a notice.
 const (
@@ -56,7 +60,8 @@ func Log(ctx context.Context, log *slog.Logger, n Notice) {
 	log.Log(ctx, level, "notice", "what", n.What, "ref", n.Ref, "detail", n.Detail)
 }
 
-// List gives the notices that nobody acknowledged, newest first, at most MaxList.
+// List gives the notices that nobody acknowledged, newest first, at most MaxList: where more
+// wait, the newest of them.
 func List(ctx context.Context, db store.DB) ([]Notice, error) {
 	var out []Notice
 	var bad error
@@ -64,40 +69,49 @@ func List(ctx context.Context, db store.DB) ([]Notice, error) {
 		out, bad = []Notice{}, nil
 		return r.Scan([]byte(key), nil, func(_, v []byte) bool {
 			var n Notice
-			if bad = envelope.Unmarshal(v, &n); bad == nil {
-				out = append(out, n)
+			if bad = envelope.Unmarshal(v, &n); bad != nil {
+				return false
 			}
-			return bad == nil && len(out) < MaxList
+			if out = append(out, n); len(out) == 2*MaxList {
+				out = newest(out)
+			}
+			return true
 		})
 	})
-	slices.SortStableFunc(out, func(a, b Notice) int {
+	return newest(out), errors.Join(err, bad)
+}
+
+// newest sorts notices and keeps at most MaxList of them.
+func newest(ns []Notice) []Notice {
+	slices.SortStableFunc(ns, func(a, b Notice) int {
 		return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.What, b.What), cmp.Compare(a.Ref, b.Ref))
 	})
-	return out, errors.Join(err, bad)
+	return ns[:min(len(ns), MaxList)]
 }
 
 // Acknowledge takes back the notices about a ref, and returns how many there were. Errors:
 // not_found where there is none.
 func Acknowledge(ctx context.Context, db store.DB, ref string) (int, error) {
-	all, err := List(ctx, db)
-	if err != nil {
-		return 0, err
+	var whats []string
+	var err error
+	if len(ref) <= maxRef {
+		if whats, err = kinds(ctx, db); err != nil {
+			return 0, err
+		}
 	}
 	n := 0
 	err = db.Update(ctx, func(tx store.Tx) error {
 		n = 0
-		for _, x := range all {
-			if x.Ref != ref {
+		for _, what := range whats {
+			k := Notice{What: what, Ref: ref}.key()
+			_, err := tx.Get(k)
+			if errors.Is(err, store.ErrNotFound) {
 				continue
 			}
-			now, ok, err := store.GetRow[Notice](tx, x.key())
 			if err != nil {
 				return err
 			}
-			if !ok || now != x { // told anew meanwhile: nobody has read that
-				continue
-			}
-			if err := tx.Delete(x.key()); err != nil {
+			if err := tx.Delete(k); err != nil {
 				return err
 			}
 			n++
@@ -108,4 +122,26 @@ func Acknowledge(ctx context.Context, db store.DB, ref string) (int, error) {
 		err = fault.New(fault.NotFound, "notice", "no notice about %.80q waits", ref).WithHint("trustnode status shows what waits")
 	}
 	return n, err
+}
+
+// kinds lists the words for which a notice waits, each found by one step of a scan.
+func kinds(ctx context.Context, db store.DB) ([]string, error) {
+	var out []string
+	err := db.View(ctx, func(r store.Reader) error {
+		out = nil
+		var after []byte
+		for {
+			what := ""
+			err := r.Scan([]byte(key), after, func(k, _ []byte) bool {
+				what, _, _ = strings.Cut(string(k[len(key):]), "/")
+				return false
+			})
+			if err != nil || what == "" {
+				return err
+			}
+			out = append(out, what)
+			after = []byte(key + what + "0") // "0" follows "/"
+		}
+	})
+	return out, err
 }
