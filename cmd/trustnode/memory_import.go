@@ -87,6 +87,8 @@ func rejectedHint(out httpapi.Imported) string {
 func printImported(w writer, out httpapi.Imported) {
 	if out.DryRun {
 		fmt.Fprintf(w, "would import %s, %d known before; nothing was written\n", count(out.Imported, "entry"), out.Known)
+	} else if out.Imported == 0 {
+		fmt.Fprintf(w, "nothing new: 0 entries imported, %d known before\n", out.Known)
 	} else {
 		fmt.Fprintf(w, "%s imported, %d known before; they wait in quarantine: trustnode memory tag --release\n", count(out.Imported, "entry"), out.Known)
 	}

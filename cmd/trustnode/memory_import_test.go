@@ -55,7 +55,11 @@ func TestMemoryImport(t *testing.T) {
 	says(run("jsonl/own.jsonl"), exitFailed, []string{"3 entries imported", "line 5: tags"}, nil)
 	says(run("openmemory/memories.json", "--format", "openmemory"), exitFailed, []string{"2 entries imported", "left out: 1 access rules"}, nil)
 
-	says(run("mcp/mcp-server-memory.jsonl", "--format", "zip"), exitFailed, nil, []string{"none of the formats known here", "--format mcp|openmemory|mem0|letta|graphiti|langgraph|jsonl"})
+	says(run("mcp/mcp-server-memory.jsonl", "--format", "zip"), exitFailed, nil, []string{`"zip" is the name of no format known here`, "--format auto|mcp|openmemory|mem0|letta|graphiti|langgraph|jsonl"})
+	again := run("mcp/mcp-server-memory.jsonl")
+	if says(again, exitDone, []string{"nothing new: 0 entries imported", "known before"}, nil); strings.Contains(again.out, "quarantine") {
+		t.Errorf("nothing came in, and it is said to wait: %s", again)
+	}
 	says(run("mcp/SOURCES.md"), exitFailed, nil, []string{"none of the formats"})
 	says(run("graphiti/facts.json", "--map", "partners"), exitFailed, nil, []string{"group=project"})
 	says(run("graphiti/facts.json", "--map", "partners=../south"), exitFailed, nil, []string{"project"})

@@ -69,7 +69,7 @@ func (i *inspection) outbox(ctx context.Context) error {
 			i.fault("state", "%v", err)
 			return nil
 		}
-		next := uint64(0)
+		next, began := uint64(0), false
 		err = s.Scan(keyItem, nil, func(k, v []byte) bool {
 			if len(k) != len(keyItem)+8 {
 				i.fault("state", "outbox item under the key %x", k)
@@ -83,10 +83,12 @@ func (i *inspection) outbox(ctx context.Context) error {
 			if _, err := decodeItem(n, v); err != nil {
 				i.fault("state", "outbox item %d does not read", n)
 			}
-			if n > mark+1 && i.n.Outbox == 0 {
+			if n > mark+1 && !began {
 				i.fault("state", "the log took in %d, the outbox begins at %d: the audit database is older than the state", mark, n)
 			}
-			i.n.Outbox++
+			if began = true; n > mark { // below it lie items drained and not yet deleted
+				i.n.Outbox++
+			}
 			return true
 		})
 		switch {

@@ -51,10 +51,19 @@ func (e *coded) Error() string       { return e.text }
 func (e *coded) FaultCode() string   { return e.code }
 func (e *coded) FaultReason() string { return e.reason }
 func (e *coded) FaultHint() string   { return e.hint }
+func (e *coded) Is(target error) bool {
+	return target == ErrFormat && e.code == "invalid" && e.reason == "format"
+}
 
-// ErrFormat says that a format is unknown or could not be told.
+// ErrFormat says that a format is unknown (then the error names it) or could not be told.
 var ErrFormat error = &coded{"invalid", "format", "the file is none of the formats known here",
 	"if it is one, name it: --format " + strings.Join(Formats, "|")}
+
+// unknownName is ErrFormat where a format is named that is none: the file was not looked at.
+func unknownName(format string) error {
+	return &coded{"invalid", "format", fmt.Sprintf("%.40q is the name of no format known here", format),
+		"--format auto|" + strings.Join(Formats, "|")}
+}
 
 // For returns the importer of a format by name; "auto" and "" look at the file's
 // beginning. It returns the reader to go on with. Errors: ErrFormat; an error of
@@ -64,7 +73,7 @@ func For(format string, r io.Reader, o Options) (memory.Importer, io.Reader, err
 		return all(o)[i], r, nil
 	}
 	if format != "auto" && format != "" {
-		return nil, nil, ErrFormat
+		return nil, nil, unknownName(format)
 	}
 	br := bufio.NewReaderSize(r, sniffBytes)
 	head, err := br.Peek(sniffBytes)
