@@ -55,13 +55,16 @@ func printChecked(w writer, c httpapi.AuditChecked) {
 	switch {
 	case !c.Confirmed:
 	case c.What == "text":
-		fmt.Fprintf(w, "confirmed: an entry of this node says this, and %s had it in an answer\n", count(len(c.Readers), "reader"))
+		fmt.Fprintf(w, "confirmed: an entry of this node says this, and %s had it in an answer\n", readersWord(c.Readers))
 		for _, x := range c.Readers {
 			fmt.Fprintf(w, "    %s, first %s, last %s, under %s\n", x.Borrower, x.First, x.Last, x.Permission)
 		}
 	case c.Gone:
 		fmt.Fprintf(w, "confirmed: row %d, of which only the hash is left, under loan %s\n", c.N, c.Loan)
 	default:
+		if c.Beside {
+			fmt.Fprintln(w, "this is of the receipt alone: the entries beside it come without the salt that binds them to it")
+		}
 		fmt.Fprintf(w, "confirmed: row %d, answer %d of %s under loan %s at %s\n", c.N, c.Seq, count(len(c.Entries), "entry"), c.Loan, c.At)
 	}
 }

@@ -36,13 +36,22 @@ func printReaders(w writer, r httpapi.Readers) {
 	if r.Subject != "" {
 		what = "subject " + r.Subject
 	}
-	fmt.Fprintf(w, "%s: %s\n", what, count(len(r.Readers), "reader"))
+	fmt.Fprintf(w, "%s: read by %s\n", what, readersWord(r.Readers))
 	if r.Subject != "" {
 		fmt.Fprintf(w, "%s of memory now\n", count(r.Entries, "entry"))
 	}
 	if r.Waiting {
 		fmt.Fprintln(w, "the log does not take what is decided: reads of the last moment may be missing")
 	}
+}
+
+// readersWord counts who read: one agent may have read under several loans.
+func readersWord(readers []httpapi.ReaderInfo) string {
+	agents := map[string]bool{}
+	for _, x := range readers {
+		agents[x.Borrower] = true
+	}
+	return fmt.Sprintf("%s under %s", count(len(agents), "agent"), count(len(readers), "loan"))
 }
 
 func revokeSubject(c *cli.Context, s *streams, name string) error {

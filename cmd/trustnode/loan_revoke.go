@@ -48,7 +48,11 @@ func revokeBorrower(c *cli.Context, s *streams, borrower string, in httpapi.Loan
 			return err
 		}
 		return s.result(out, func(w writer) {
-			fmt.Fprintf(w, "nothing is lent to %s any more, since %s: %s ended after %s\n", out.Borrower, out.At, count(out.Loans, "open loan"), count(out.Reads, "read"))
+			if out.Before {
+				fmt.Fprintf(w, "%s was revoked already, at %s, reason %s: that stays, and nothing changed\n", out.Borrower, out.At, out.Reason)
+				return
+			}
+			fmt.Fprintf(w, "nothing is lent to %s any more, since %s and for good, reason %s: %s ended after %s\n", out.Borrower, out.At, out.Reason, count(out.Loans, "open loan"), count(out.Reads, "read"))
 		})
 	})
 }

@@ -56,7 +56,7 @@ func printForgotten(w writer, f httpapi.Forgotten) {
 	}
 	fmt.Fprintln(w)
 	if f.Unlinked {
-		fmt.Fprintln(w, "the name of the subject is forgotten; its pseudonym stays in audit rows")
+		fmt.Fprintf(w, "the name of the subject is forgotten; its pseudonym %s stays in audit rows: only by it can they still be asked for\n", f.Subject)
 	}
 	for _, at := range f.Backups {
 		fmt.Fprintf(w, "a backup of %s may still hold it\n", at)

@@ -501,3 +501,15 @@ func TestViolation(t *testing.T) {
 		}
 	}
 }
+
+// A request that lay around is told its age: the clock is to blame only where it is new.
+func TestDenySkewSaysTheAge(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	d := denySkew(at, envelope.TimeOf(at.Add(-66*time.Second)))
+	if d.Code != CodeClockSkew || d.Detail != "the request is 66 s old and good for 60 s" || d.Hint != "sign a new one (if it is new, this host's clock is off)" {
+		t.Errorf("got %+v", d)
+	}
+	if d := denySkew(at, envelope.TimeOf(at.Add(66*time.Second))); d.Hint != "set this host's clock, it is off by 66 s" {
+		t.Errorf("got %+v", d)
+	}
+}

@@ -134,6 +134,10 @@ func denyState(s PermState, st State, p Permission) *Denial {
 
 func denySkew(at time.Time, dated envelope.Time) *Denial {
 	off := dated.Time().Sub(at).Truncate(time.Second)
+	if off < 0 {
+		return deny(CodeClockSkew, "", "sign a new one (if it is new, this host's clock is off)",
+			"the request is %d s old and good for %d s", int64(-off.Seconds()), ClockSkewS)
+	}
 	return deny(CodeClockSkew, "", fmt.Sprintf("set this host's clock, it is off by %d s", int64(off.Seconds())),
 		"request dated %s arrived at %s", dated, at.UTC().Format(timeLayout))
 }

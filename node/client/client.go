@@ -73,6 +73,8 @@ type ReadResult struct {
 	Refs      []lending.Ref
 	ReceiptID envelope.ID
 	Receipt   lending.Receipt
+	Compact   string        // the receipt as the lender signed it
+	Salt      lending.Salt  // by which its hash covers the entries
 	Cursor    string        // of the next page, or empty
 	Cached    bool          // it was answered before, within the window the lender signed: Receipt.CacheUntil
 	ExpiresAt envelope.Time // when the permission ends

@@ -230,7 +230,7 @@ func (k *comparing) granted(ctx context.Context, id envelope.ID, row lending.Gra
 	k.seen[row.Seq] = true
 	p, ok := k.pairs[row.Seq]
 	if !ok {
-		m.Why = "an answer that did not arrive here"
+		m.Why = "an answer that did not arrive here, or to a request printed with --print-request"
 		k.out.Extra = append(k.out.Extra, m)
 		return nil
 	}

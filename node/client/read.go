@@ -58,7 +58,7 @@ type reading struct {
 func (r *reading) result() ReadResult {
 	return ReadResult{
 		Perm: r.perm.ID(), Entries: r.answer.Entries, Refs: r.answer.Refs,
-		ReceiptID: r.receipt.ID(), Receipt: r.receipt.Body(), Cursor: r.answer.Cursor,
+		ReceiptID: r.receipt.ID(), Receipt: r.receipt.Body(), Compact: r.answer.Receipt, Salt: r.answer.Salt, Cursor: r.answer.Cursor,
 		ExpiresAt: r.perm.Body().ExpiresAt,
 	}
 }

@@ -21,6 +21,7 @@ type AuditChecked struct {
 	Seq       uint64       `json:"seq,omitempty"`
 	At        string       `json:"at,omitempty"`
 	Entries   []string     `json:"entries,omitempty" doc:"id@rev of what the answer held"`
+	Beside    bool         `json:"beside,omitempty" doc:"entries lie beside the receipt without the salt that binds them: nothing is said of them"`
 	Readers   []ReaderInfo `json:"readers,omitempty" doc:"of a text: who read an entry that says it"`
 }
 
@@ -42,7 +43,7 @@ func (s *server) auditCheck(api huma.API) {
 }
 
 func checkedOf(c lender.Checked) AuditChecked {
-	out := AuditChecked{What: c.What, Confirmed: c.Confirmed, Why: c.Why, N: c.N, Gone: c.Gone, Seq: c.Receipt.Seq, Readers: readersOf(lender.Readers{Readers: c.Readers}).Readers}
+	out := AuditChecked{What: c.What, Confirmed: c.Confirmed, Why: c.Why, N: c.N, Gone: c.Gone, Seq: c.Receipt.Seq, Beside: c.Beside, Readers: readersOf(lender.Readers{Readers: c.Readers}).Readers}
 	if !c.Row.IsZero() {
 		out.Row = c.Row.String()
 	}

@@ -12,6 +12,8 @@ type BorrowerRevoked struct {
 	ID       string `json:"id" doc:"id of the revocation"`
 	Borrower string `json:"borrower"`
 	At       string `json:"at"`
+	Reason   string `json:"reason" doc:"of the first revocation, which stays"`
+	Before   bool   `json:"before" doc:"it was revoked before, and nothing changed"`
 	Loans    int    `json:"loans" doc:"open loans that ended by it"`
 	Reads    uint64 `json:"reads" doc:"reads granted under these before it"`
 }
@@ -27,7 +29,7 @@ func (s *server) borrowers(api huma.API) {
 			if err != nil {
 				return nil, s.refuse(err)
 			}
-			return &struct{ Body BorrowerRevoked }{BorrowerRevoked{ID: r.ID.String(), Borrower: r.Target.String(), At: stamp(r.At), Loans: r.Loans, Reads: r.Reads}}, nil
+			return &struct{ Body BorrowerRevoked }{BorrowerRevoked{ID: r.ID.String(), Borrower: r.Target.String(), At: stamp(r.At), Reason: r.Reason, Before: r.Before, Loans: r.Loans, Reads: r.Reads}}, nil
 		})
 	})
 }

@@ -161,8 +161,8 @@ func (s *server) orgOf(ctx context.Context, agent did.DID) did.DID {
 }
 
 func readOf(r client.ReadResult) LoanAnswer {
-	out := LoanAnswer{Entries: []any{}, Status: string(r.Receipt.State), Cursor: r.Cursor, Permission: r.Perm.String(),
-		Receipt: ReceiptInfo{ID: r.ReceiptID.String(), Seq: r.Receipt.Seq, Left: r.Receipt.Left, At: r.Receipt.At.String(), Hash: r.Receipt.Hash.String()}}
+	out := LoanAnswer{Entries: []any{}, Salt: r.Salt.String(), Status: string(r.Receipt.State), Cursor: r.Cursor, Permission: r.Perm.String(),
+		Receipt: ReceiptInfo{ID: r.ReceiptID.String(), Seq: r.Receipt.Seq, Left: r.Receipt.Left, At: r.Receipt.At.String(), Hash: r.Receipt.Hash.String(), Compact: r.Compact}}
 	if until := r.Receipt.CacheUntil; !until.IsZero() {
 		out.Cached, out.CacheUntil = r.Cached, until.String()
 	}

@@ -24,6 +24,7 @@ type Forgotten struct {
 	Absent   []string `json:"absent,omitempty" doc:"ids that the project does not have"`
 	Projects []string `json:"projects,omitempty" doc:"in which something was erased"`
 	Unlinked bool     `json:"unlinked,omitempty" doc:"the name of the subject is gone"`
+	Subject  string   `json:"subject,omitempty" doc:"pseudonym of the subject"`
 	Backups  []string `json:"backups,omitempty" doc:"when backups were asked of this running node that may still hold it; the newest 100"`
 }
 
@@ -35,7 +36,7 @@ func (s *server) memoryForget(api huma.API) {
 			if err != nil {
 				return nil, s.refuse(err)
 			}
-			out := Forgotten{Erased: r.Erased, Absent: r.Absent, Projects: r.Projects, Unlinked: r.Unlinked}
+			out := Forgotten{Erased: r.Erased, Absent: r.Absent, Projects: r.Projects, Unlinked: r.Unlinked, Subject: r.Subject}
 			for _, at := range r.Backups {
 				out.Backups = append(out.Backups, stamp(at))
 			}

@@ -72,6 +72,7 @@ type LoanRead struct {
 type LoanAnswer struct {
 	Entries    []any       `json:"entries" doc:"the lender's entries, as quoted source"`
 	Receipt    ReceiptInfo `json:"receipt"`
+	Salt       string      `json:"salt" doc:"with the entries it gives the hash that the receipt names"`
 	Status     string      `json:"status" doc:"state of the permission by the lender's signed receipt"`
 	Cursor     string      `json:"cursor,omitempty"`
 	Permission string      `json:"id" doc:"id of the permission"`
@@ -86,6 +87,8 @@ type ReceiptInfo struct {
 	Left uint64 `json:"left"`
 	At   string `json:"at"`
 	Hash string `json:"hash"`
+	// Compact is the receipt itself.
+	Compact string `json:"compact,omitempty" doc:"the receipt as the lender signed it: what its operator checks with loan audit --check"`
 }
 
 // LoanRevoke asks for the end of a loan.

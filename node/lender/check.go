@@ -28,11 +28,12 @@ type Checked struct {
 	Gone      bool        // the row is its hash alone
 	Receipt   lending.Receipt
 	Entries   []lending.Ref // that the answer held, as its row says
+	Beside    bool          // entries lie beside the receipt, without the salt that would bind them to it
 	Readers   []Reader      // of a text: who read an entry that says it
 }
 
 // Check says whether this node returned what b holds: a receipt (compact or as a file), a
-// whole answer, or a text, which is looked for among the statements it holds now. It is the
+// whole answer, what a borrower's node printed of one, or a text, which is looked for among the statements it holds now. It is the
 // operator's, and never open to a stranger: it would tell whether a guess is right (04
 // section 8).
 func (l *Lender) Check(ctx context.Context, b []byte) (Checked, error) {
@@ -59,7 +60,7 @@ func (l *Lender) check(ctx context.Context, b []byte) (Checked, error) {
 	}
 	a, err := lending.ParseAnswer(b)
 	if err != nil {
-		return l.checkText(ctx, string(b))
+		return l.checkOther(ctx, b)
 	}
 	out := Checked{What: "answer"}
 	e, err := envelope.ParseCompact(a.Receipt, lending.ReceiptType, lending.MaxReceipt)
@@ -68,6 +69,19 @@ func (l *Lender) check(ctx context.Context, b []byte) (Checked, error) {
 		return out, nil
 	}
 	return l.checkReceipt(ctx, e, out, &a)
+}
+
+// checkOther checks what is neither receipt nor answer: a statement of this node, which may
+// look like anything, or what a borrower's node made of an answer.
+func (l *Lender) checkOther(ctx context.Context, b []byte) (Checked, error) {
+	text, err := l.checkText(ctx, string(b))
+	if err != nil || text.Confirmed {
+		return text, err
+	}
+	if out, ok, err := l.checkSummary(ctx, b); ok {
+		return out, err
+	}
+	return text, nil
 }
 
 // checkReceipt holds a receipt, and the answer it came with, to the row it names.

@@ -103,3 +103,35 @@ func must[T any](v T, err error) T {
 	}
 	return v
 }
+
+// What a borrower's node prints of an answer is recognized by the compact receipt in it, and
+// is not denied where that is missing: a false denial reads as forgery.
+func TestCheckSummary(t *testing.T) {
+	k := memoryKit(t)
+	k.add(t, "One.", "client:acme")
+	a, err := lending.ParseAnswer(k.sent(t, k.request(t, k.issue(t, 10))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, compact := string(a.Entries[0]), a.Receipt
+	for _, c := range []struct {
+		name, file, what string
+		confirmed        bool
+		beside           bool
+	}{
+		{"an item of loan_receipts", `{"seq": 1, "receipt": "zQm", "compact": "` + compact + `"}`, "receipt", true, false},
+		{"loan_receipts whole", `{"result":{"structuredContent":{"receipts":[{"receipt":"zQm","compact":"` + compact + `"}]}}}`, "receipt", true, false},
+		{"a read", `{"entries":[` + entries + `],"receipt":{"id":"zQm","compact":"` + compact + `"},"salt":"` + a.Salt.String() + `","status":"valid"}`, "answer", true, false},
+		{"a read with another entry", `{"entries":[` + strings.Replace(entries, "One.", "Two.", 1) + `],"receipt":{"compact":"` + compact + `"},"salt":"` + a.Salt.String() + `"}`, "answer", false, false},
+		{"a read without the salt", `{"entries":[` + entries + `],"receipt":{"compact":"` + compact + `"}}`, "receipt", true, true},
+	} {
+		got, err := k.Check(t.Context(), []byte(c.file))
+		if err != nil || got.What != c.what || got.Confirmed != c.confirmed || got.Beside != c.beside {
+			t.Errorf("%s: got %+v, %v", c.name, got, err)
+		}
+	}
+	_, err = k.Check(t.Context(), []byte(`{"entries":[`+entries+`],"receipt":{"id":"zQm","seq":1},"status":"valid"}`))
+	refusedWith(t, err, fault.Invalid, "file")
+	_, err = k.Check(t.Context(), []byte(`{"receipts":[{"receipt":"a"},{"receipt":"b"}]}`))
+	refusedWith(t, err, fault.Invalid, "file")
+}

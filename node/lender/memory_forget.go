@@ -31,6 +31,7 @@ type ForgetResult struct {
 	Erased   int
 	Absent   []string    // ids that the project does not have
 	Projects []string    // in which something was erased
+	Subject  string      // pseudonym, where a subject was named
 	Unlinked bool        // the name of the subject is gone
 	Backups  []time.Time // when backups were asked of this running node that may still hold it; the newest maxBackups
 }
@@ -55,7 +56,7 @@ func (l *Lender) Forget(ctx context.Context, in ForgetInput) (ForgetResult, erro
 	if err != nil {
 		return ForgetResult{}, refusal(err)
 	}
-	var out ForgetResult
+	out := ForgetResult{Subject: sel.Subject}
 	oldest := time.Time{}
 	for _, at := range places {
 		done, err := l.n.Entries.Forget(ctx, at, sel, func(tx store.Tx, gone []memory.Entry) error {

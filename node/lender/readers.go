@@ -62,8 +62,10 @@ func (l *Lender) Readers(ctx context.Context, subject string) (Readers, error) {
 	return out, refusal(err)
 }
 
-// EntryReaders lists everyone who ever read one entry, also one that was forgotten since.
+// EntryReaders lists everyone who ever read one entry in any revision, also one that was
+// forgotten since. entry is its id, with or without a revision.
 func (l *Lender) EntryReaders(ctx context.Context, entry string) (Readers, error) {
+	entry = plainIDs([]string{entry})[0]
 	if _, err := lending.ParseRef(entry + "@1"); err != nil {
 		return Readers{}, fault.New(fault.Invalid, "entry", "%.60q is not the id of an entry", entry).WithHint("trustnode memory list shows the ids")
 	}

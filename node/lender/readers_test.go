@@ -96,6 +96,9 @@ func TestReadersOfAPerson(t *testing.T) {
 		if err != nil || len(e.Readers) != 2 || e.Readers[1].Count != 2 {
 			t.Errorf("entry: got %+v, %v", e, err)
 		}
+		if with, err := k.EntryReaders(t.Context(), ada.ID+"@1"); err != nil || with.Entry != ada.ID || len(with.Readers) != 2 {
+			t.Errorf("entry with a revision: got %+v, %v", with, err)
+		}
 		in2, _ := memory.NewPlace(tenant, folio)
 		if _, err := k.acme.Entries.Forget(t.Context(), in2, memory.Selector{Subject: s.Pseudonym}, nil); err != nil {
 			t.Fatal(err)

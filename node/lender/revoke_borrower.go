@@ -20,6 +20,8 @@ import (
 type RevokedBorrower struct {
 	Revoked
 	Target did.DID // an agent, or an organization with all its agents
+	Reason string  // of the first one, which stays
+	Before bool    // it was revoked before, and nothing changed
 	Loans  int     // that were open and have ended by it
 }
 
@@ -184,7 +186,7 @@ func (r *revokingBorrower) commit(ctx context.Context) (RevokedBorrower, error) 
 				return err
 			}
 		}
-		out.ID, out.At, out.Reads = by.ID, by.At.Time(), 0
+		out.ID, out.At, out.Reads, out.Reason, out.Before = by.ID, by.At.Time(), 0, by.Reason, ok
 		for n := range maps.Values(reads) {
 			out.Reads += n
 		}

@@ -293,3 +293,16 @@ func TestRevokeBorrowerOfAPersonsLoan(t *testing.T) {
 		})
 	}
 }
+
+// A second revocation says that there was one, and for which reason.
+func TestRevokeBorrowerTwice(t *testing.T) {
+	h := newHouseOfLoans(t)
+	first, err := h.RevokeBorrower(t.Context(), h.quant.String(), "misuse", "")
+	if err != nil || first.Before || first.Reason != "misuse" {
+		t.Fatalf("got %+v, %v", first, err)
+	}
+	second, err := h.RevokeBorrower(t.Context(), h.quant.String(), "policy", "")
+	if err != nil || !second.Before || second.Reason != "misuse" || !second.At.Equal(first.At) {
+		t.Errorf("got %+v, %v", second, err)
+	}
+}
