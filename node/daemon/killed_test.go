@@ -127,9 +127,9 @@ func TestANodeKilledOverAndOver(t *testing.T) {
 			t.Errorf("%s lacks events that were acknowledged, or has them in another order", h.cfg.Name)
 		}
 		for _, o := range hs {
-			if !slices.EqualFunc(entriesAt(t, h, o.cfg.Org), entriesAt(t, o, o.cfg.Org), func(a, b attestation.Entry) bool { return string(a) == string(b) }) {
-				t.Errorf("the log of %s is another at %s", o.cfg.Name, h.cfg.Name)
-			}
+			eventually(t, "the log of "+o.cfg.Name+" at "+h.cfg.Name, func() bool {
+				return slices.EqualFunc(entriesAt(t, h, o.cfg.Org), entriesAt(t, o, o.cfg.Org), func(a, b attestation.Entry) bool { return string(a) == string(b) })
+			})
 		}
 	}
 	hs[2].waitFresh()
