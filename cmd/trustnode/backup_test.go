@@ -31,7 +31,7 @@ func TestBackupRestoreAndFsckByHand(t *testing.T) {
 		}
 		return a
 	}
-	const sound = `(?m)^logs +1 log, 2 entries: .*\nheads +1 head, and 1 signature .*\nevents +not judged anew: trustnode fsck --rebuild .*\nrows +0 rows .*\nobjects +1 object .*\noutbox +1 item waits for the log\ncharters +0 charters\npins +name the own log up to 2.*\nresult +sound, .*$`
+	const sound = `(?m)^logs +1 log, 2 entries: .*\nheads +1 head, and 1 signature .*\nevents +not judged anew: trustnode fsck --rebuild .*\nrows +0 rows .*\nobjects +1 object .*\noutbox +0 items wait for the log\ncharters +0 charters\npins +name the own log up to 2.*\nresult +sound, .*$`
 	says(sound, exitDone, "fsck", "--data", dir)
 	says(`(?m)^events +2 events judged anew$`, exitDone, "fsck", "--rebuild", "--data", dir)
 	says(`backup +`+regexp.QuoteMeta(file)+`, \d+ KiB, verified\nlog +did:webvh:.*: 2 entries\nkeys +not in the file: keep a copy of DIR/keys apart.*\nrestore `, exitDone, "backup", "--data", dir, "-o", file)
