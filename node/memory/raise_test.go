@@ -151,3 +151,26 @@ func TestWhatIsInheritedStays(t *testing.T) {
 		t.Error("a reserved tag is sticky")
 	}
 }
+
+// TestForgettingAParentLosesNoRaise: a parent that is forgotten while its raise is under way
+// has raised all that was derived from it.
+func TestForgettingAParentLosesNoRaise(t *testing.T) {
+	e, _ := newEntries(t)
+	root, all := family(t, e, maxRaised)
+	tagIt(t, e, north, Change{Add: []string{"class:personal"}, AddSubjects: []string{"s1111111111111111"}}, root.ID)
+	if _, err := e.Forget(ctx, north, Selector{IDs: []string{root.ID}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Settle(ctx, north); err != nil {
+		t.Fatal(err)
+	}
+	left := 0
+	for _, id := range all {
+		if got := load1(t, e, id); got.Class() != "personal" || len(got.Subjects) != 1 {
+			left++
+		}
+	}
+	if left > 0 {
+		t.Errorf("%d of %d derived entries never got class and subject", left, len(all))
+	}
+}
