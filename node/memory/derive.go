@@ -78,7 +78,8 @@ func (i imposed) within(j imposed) bool {
 	return higher(j.class, i.class) == j.class && in(i.tags, j.tags) && in(i.subjects, j.subjects)
 }
 
-// keeps refuses a change that would take from e what its parents impose.
+// keeps refuses a change that would take from e what its parents impose, or
+// release it without.
 func (x *Entries) keeps(tx store.Tx, e Entry) error {
 	for _, id := range e.DerivedFrom {
 		p, err := load(tx, e.Place, id)
@@ -89,7 +90,7 @@ func (x *Entries) keeps(tx store.Tx, e Entry) error {
 			return err
 		}
 		if was := e; x.imposed(p).on(&was) {
-			return invalid("tags", "class, sticky tags and subjects of %s stay with what is derived from it", id)
+			return invalid("tags", "class, sticky tags and subjects of %s stay with what is derived from it, and %s lacks one", id, e.ID)
 		}
 	}
 	return nil
