@@ -178,3 +178,33 @@ func (k *kit) issueOwn(t *testing.T) envelope.ID {
 	k.add(t, "One.", "client:acme")
 	return k.issue(t, 1).ID
 }
+
+// TestWhatIsDerivedOfALoanEndsWithIt: a note derived from lent entries has the loan that
+// ends first and its end, so that the sweeps of loans take it too.
+func TestWhatIsDerivedOfALoanEndsWithIt(t *testing.T) {
+	k := memoryKit(t)
+	one := k.agentIn(t, "one", "desk")
+	remember := func(in RememberInput) memory.Entry {
+		t.Helper()
+		e, err := k.Remember(t.Context(), one.Agent, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	lent := func(perm string, d time.Duration) memory.Entry {
+		return remember(RememberInput{Statement: "lent " + perm, Lent: &Lent{Receipt: envelope.IDOf([]byte("r" + perm)),
+			Perm: envelope.IDOf([]byte(perm)), Ends: k.w.Clock.Now().Add(d)}})
+	}
+	long, short := lent("long", 2*time.Hour), lent("short", time.Hour)
+	for _, from := range [][]string{{long.ID, short.ID}, {short.ID, long.ID}, {short.ID}} {
+		e := remember(RememberInput{Statement: "copied", DerivedFrom: from})
+		if e.Loan != short.Loan || !e.ExpiresAt.Equal(short.ExpiresAt) || e.Source.Type != memory.SourceLoan || e.Trust != memory.TrustLent {
+			t.Errorf("of %d: loan %q to %v, source %v, trust %v", len(from), e.Loan, e.ExpiresAt, e.Source.Type, e.Trust)
+		}
+	}
+	grand := remember(RememberInput{Statement: "again", DerivedFrom: []string{remember(RememberInput{Statement: "copied", DerivedFrom: []string{long.ID}}).ID}})
+	if grand.Loan != long.Loan || !grand.ExpiresAt.Equal(long.ExpiresAt) {
+		t.Errorf("grandchild: loan %q to %v", grand.Loan, grand.ExpiresAt)
+	}
+}

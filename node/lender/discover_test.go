@@ -245,3 +245,21 @@ func TestBeyondDiscovery(t *testing.T) {
 		t.Error("what is beyond is not told from what is within")
 	}
 }
+
+// TestDiscoverAfterASubjectIsRevoked: what is revoked for a person raises the epoch of the
+// tenant, and discoveries of its places are still answered.
+func TestDiscoverAfterASubjectIsRevoked(t *testing.T) {
+	k := newKit(t, selftest.Option{}, Config{DiscoverMin: 1})
+	k.add(t, "One.", "client:acme")
+	k.about(t, "Ada", "Unrelated.", "other")
+	l := k.discoverable(t, 50)
+	if _, _, err := k.discover(t, k.look(t, l)); err != nil {
+		t.Fatal("before", err)
+	}
+	if _, err := k.RevokeSubject(t.Context(), "Ada", "data_subject"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := k.discover(t, k.look(t, l)); err != nil {
+		t.Errorf("after: %v", err)
+	}
+}

@@ -11,7 +11,8 @@ import (
 
 // inherit adds to a derived entry what its parents impose: their lowest trust
 // and at most derived, the highest class, sticky tags, all subjects and
-// origins. Parents are looked up in the entry's own place alone.
+// origins, and the loan of one that was lent. Parents are looked up in the
+// entry's own place alone.
 func (x *Entries) inherit(tx store.Tx, e *Entry) error {
 	if len(e.DerivedFrom) > 0 && e.Trust < TrustDerived {
 		e.Origins = nil // a summary by an agent has the origins of what it sums up
@@ -25,11 +26,27 @@ func (x *Entries) inherit(tx store.Tx, e *Entry) error {
 		e.Trust = max(e.Trust, p.Trust, TrustDerived)
 		e.Origins = unique(append(e.Origins, p.Origins...))
 		x.imposed(p).on(e)
+		p.lend(e)
 		if p.State == Quarantined {
 			e.State = Quarantined // what was derived from quarantine is no cleaner
 		}
 	}
 	return nil
+}
+
+// lend gives what is derived from a lent entry the loan and an end no later than
+// the parent's. Of several loans it has the one that ends first.
+func (e Entry) lend(child *Entry) {
+	if e.Loan == "" {
+		return
+	}
+	sooner := !e.ExpiresAt.IsZero() && (child.ExpiresAt.IsZero() || e.ExpiresAt.Before(child.ExpiresAt))
+	if child.Loan == "" || sooner {
+		child.Source.Type, child.Source.ID, child.Loan = SourceLoan, e.Source.ID, e.Loan
+	}
+	if sooner {
+		child.ExpiresAt = e.ExpiresAt
+	}
 }
 
 // imposed is what an entry imposes on all that is derived from it, and on what
@@ -61,7 +78,8 @@ func (i imposed) within(j imposed) bool {
 	return higher(j.class, i.class) == j.class && in(i.tags, j.tags) && in(i.subjects, j.subjects)
 }
 
-// keeps refuses a change that would take from e what its parents impose.
+// keeps refuses a change that would take from e what its parents impose, or
+// release it without.
 func (x *Entries) keeps(tx store.Tx, e Entry) error {
 	for _, id := range e.DerivedFrom {
 		p, err := load(tx, e.Place, id)
@@ -72,7 +90,7 @@ func (x *Entries) keeps(tx store.Tx, e Entry) error {
 			return err
 		}
 		if was := e; x.imposed(p).on(&was) {
-			return invalid("tags", "class, sticky tags and subjects of %s stay with what is derived from it", id)
+			return invalid("tags", "class, sticky tags and subjects of %s stay with what is derived from it, and %s lacks one", id, e.ID)
 		}
 	}
 	return nil

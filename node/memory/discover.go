@@ -50,7 +50,7 @@ func (e *Entries) Discover(ctx context.Context, in Place, s, filter lending.Scop
 	var out Discovered
 	err := e.db.View(ctx, func(r store.Reader) (err error) {
 		out = Discovered{Tags: []string{}}
-		if out.Vis, err = getNumber(r, in.visKey()); err != nil {
+		if out.Vis, err = visible(r, in); err != nil {
 			return err
 		}
 		if ok, err := d.answers(ctx, r, in, filter, at); err != nil || !ok {

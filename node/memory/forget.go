@@ -74,7 +74,7 @@ const (
 // answers kept in memory. Vis rises in each that removes an active entry. also
 // is called in each transaction with what goes, to write the audit rows; it may
 // run again, nil is allowed. When it returns nil, nothing in the place is
-// selected any more; interrupted, it has forgotten a part, and running it again
+// selected any more, and what a raise had left for Settle is done; interrupted, it has forgotten a part, and running it again
 // forgets the rest. Errors: *Invalid; store.ErrTooLarge where a single entry
 // has too many revisions for one transaction.
 func (e *Entries) Forget(ctx context.Context, in Place, sel Selector, also func(store.Tx, []Entry) error) (Forgotten, error) {
@@ -134,7 +134,7 @@ func (e *Entries) selected(ctx context.Context, in Place, sel Selector) (ids []s
 func (e *Entries) forgetBatch(ctx context.Context, in Place, sel Selector, ids []string, also func(store.Tx, []Entry) error, out *Forgotten) error {
 	var gone []Entry
 	var absent []string
-	err := e.db.Update(ctx, func(tx store.Tx) (err error) {
+	err := e.whenSettled(ctx, in, func(tx store.Tx) (err error) {
 		gone, absent, err = e.forgetSome(tx, in, sel, ids)
 		if err != nil || len(gone) == 0 || also == nil {
 			return err
@@ -156,6 +156,27 @@ func (e *Entries) forgetBatch(ctx context.Context, in Place, sel Selector, ids [
 		out.Absent = append(out.Absent, absent...)
 	}
 	return nil
+}
+
+// whenSettled runs an update of a place in which nothing is held back: what a
+// raise has yet to read of an entry must not go before.
+func (e *Entries) whenSettled(ctx context.Context, in Place, do func(store.Tx) error) error {
+	for range forgetRounds {
+		waits := false
+		err := e.db.Update(ctx, func(tx store.Tx) (err error) {
+			if waits, err = held(tx, in); err != nil || waits {
+				return err
+			}
+			return do(tx)
+		})
+		if err != nil || !waits {
+			return err
+		}
+		if err := e.Settle(ctx, in); err != nil {
+			return err
+		}
+	}
+	return &coded{"unavailable", "classes, tags and subjects are raised as fast as they settle"}
 }
 
 func (e *Entries) forgetSome(tx store.Tx, in Place, sel Selector, ids []string) (gone []Entry, absent []string, err error) {

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -149,5 +150,56 @@ func TestWhatIsInheritedStays(t *testing.T) {
 	}
 	if err := e.Stick([]string{"class:x"}); err == nil {
 		t.Error("a reserved tag is sticky")
+	}
+}
+
+// TestForgettingAParentLosesNoRaise: a parent that is forgotten while its raise is under way
+// has raised all that was derived from it.
+func TestForgettingAParentLosesNoRaise(t *testing.T) {
+	e, _ := newEntries(t)
+	root, all := family(t, e, maxRaised)
+	tagIt(t, e, north, Change{Add: []string{"class:personal"}, AddSubjects: []string{"s1111111111111111"}}, root.ID)
+	if _, err := e.Forget(ctx, north, Selector{IDs: []string{root.ID}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Settle(ctx, north); err != nil {
+		t.Fatal(err)
+	}
+	left := 0
+	for _, id := range all {
+		if got := load1(t, e, id); got.Class() != "personal" || len(got.Subjects) != 1 {
+			left++
+		}
+	}
+	if left > 0 {
+		t.Errorf("%d of %d derived entries never got class and subject", left, len(all))
+	}
+}
+
+// TestWhatHasNoRoomIsNotReleased: a child in quarantine for want of room for a subject stays
+// there while its parent has the subject, and holds back no other that is released with it.
+func TestWhatHasNoRoomIsNotReleased(t *testing.T) {
+	e, _ := newEntries(t)
+	w := writer(t, north, ByOperator)
+	root := put(t, e, w, Draft{Statement: "root", Tags: []string{"x"}})
+	var full []string
+	for i := range MaxSubjects {
+		full = append(full, "s111111111111111"+string("ABCDEFGHJKLMNPQR"[i]))
+	}
+	child := put(t, e, w, Draft{Statement: "child", Tags: []string{"x"}, Subjects: full, DerivedFrom: []string{root.ID}})
+	tagIt(t, e, north, Change{AddSubjects: []string{"s2222222222222222"}}, root.ID)
+	apart := putTagged(t, e, north, "apart", "x")
+	tagIt(t, e, north, Change{Quarantine: true}, apart.ID)
+	n, err := e.TagAll(ctx, north, Change{Release: true}, nil)
+	var refused *Invalid
+	if n != 1 || !errors.As(err, &refused) {
+		t.Errorf("%d released, %v", n, err)
+	}
+	if a, c := load1(t, e, apart.ID).State, load1(t, e, child.ID).State; a != Active || c != Quarantined {
+		t.Errorf("apart %v, child %v", a, c)
+	}
+	tagIt(t, e, north, Change{Release: true, RemoveSubjects: full[:1], AddSubjects: []string{"s2222222222222222"}}, child.ID)
+	if got := load1(t, e, child.ID); got.State != Active {
+		t.Errorf("with the subject it stays %v", got.State)
 	}
 }

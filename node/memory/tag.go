@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -139,7 +140,7 @@ func (t *tagging) change(id string, c Change) error {
 	if err := n.checkLists(); err != nil {
 		return err
 	}
-	if c.marks() {
+	if c.marks() || n.State != old.State && n.State == Active {
 		if err := t.e.keeps(t.tx, n); err != nil {
 			return err
 		}
@@ -195,7 +196,9 @@ const tagBatch = 256
 // release and nothing else those in quarantine, in transactions of a few
 // hundred each. also is called in each transaction with what changed, and
 // writes the audit rows; nil is allowed. It returns how many entries changed.
-// A second run goes on where a first one failed.
+// A second run goes on where a first one failed. Of a release the entries that
+// cannot leave quarantine stay there, and the first refusal is returned after
+// all others are released.
 func (e *Entries) TagAll(ctx context.Context, in Place, c Change, also func(store.Tx, []Entry) error) (int, error) {
 	c, err := c.check()
 	if err != nil {
@@ -206,13 +209,16 @@ func (e *Entries) TagAll(ctx context.Context, in Place, c Change, also func(stor
 		return 0, err
 	}
 	total := 0
+	var first error
 	for batch := range slices.Chunk(ids, tagBatch) {
 		n, err := e.tagBatch(ctx, in, batch, c, also)
-		if total += n; err != nil {
+		total, first = total+n, cmp.Or(first, err)
+		var refused *Invalid
+		if err != nil && (!c.Release || !errors.As(err, &refused)) {
 			return total, err
 		}
 	}
-	return total, nil
+	return total, first
 }
 
 // targets lists the ids first: the changes move entries between lists.
@@ -258,14 +264,16 @@ func (e *Entries) tagBatch(ctx context.Context, in Place, ids []string, c Change
 	if err == nil {
 		return n, nil
 	}
-	if !errors.Is(err, store.ErrTooLarge) || len(ids) == 1 {
+	var refused *Invalid
+	apart := c.Release && errors.As(err, &refused) // one that stays keeps no other in quarantine
+	if !errors.Is(err, store.ErrTooLarge) && !apart || len(ids) == 1 {
 		return 0, err
 	}
 	half := len(ids) / 2
 	first, err := e.tagBatch(ctx, in, ids[:half], c, also)
-	if err != nil {
+	if err != nil && (!c.Release || !errors.As(err, &refused)) {
 		return first, err
 	}
-	second, err := e.tagBatch(ctx, in, ids[half:], c, also)
-	return first + second, err
+	second, err2 := e.tagBatch(ctx, in, ids[half:], c, also)
+	return first + second, cmp.Or(err, err2)
 }
