@@ -235,6 +235,7 @@ func restore(ctx context.Context, s *streams, name, dir string) error {
 	return s.result(r, func(w writer) {
 		fmt.Fprintf(w, "restored    %s, as of %s\n", r.Dir, r.At)
 		fmt.Fprintf(w, "of          %s\n", r.Org)
+		fmt.Fprintf(w, "privacy     what was forgotten, or revoked for a person, after %s is back: repeat it; ended loans come back by the log\n", r.At)
 		printLogs(w, r.Logs)
 		printFsck(w, r.Fsck)
 		if !r.Keys {

@@ -73,6 +73,9 @@ func revokeSubject(c *cli.Context, s *streams, name string) error {
 				return
 			}
 			fmt.Fprintf(w, "subject %s: %s left every scope at %s, and none of it comes back\n", out.Subject, count(out.Entries, "entry"), out.At)
+			for _, at := range out.Backups {
+				fmt.Fprintf(w, "a backup of %s does not know of it: after a restore, repeat this\n", at)
+			}
 		})
 	})
 }

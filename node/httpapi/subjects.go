@@ -16,10 +16,11 @@ type SubjectRevoke struct {
 
 // SubjectRevoked says what that did.
 type SubjectRevoked struct {
-	Subject string `json:"subject" doc:"pseudonym"`
-	At      string `json:"at"`
-	Entries int    `json:"entries" doc:"entries that carry the subject now"`
-	Before  bool   `json:"before" doc:"it was revoked before, and nothing changed"`
+	Subject string   `json:"subject" doc:"pseudonym"`
+	At      string   `json:"at"`
+	Entries int      `json:"entries" doc:"entries that carry the subject now"`
+	Before  bool     `json:"before" doc:"it was revoked before, and nothing changed"`
+	Backups []string `json:"backups,omitempty" doc:"when backups were asked of this running node before, which do not know of it; the newest 100"`
 }
 
 // Readers is everyone who ever read of one person, or one entry.
@@ -66,7 +67,11 @@ func (s *server) subjects(api huma.API) {
 			if err != nil {
 				return nil, s.refuse(err)
 			}
-			return &struct{ Body SubjectRevoked }{SubjectRevoked{Subject: r.Subject, At: stamp(r.At), Entries: r.Entries, Before: r.Before}}, nil
+			out := SubjectRevoked{Subject: r.Subject, At: stamp(r.At), Entries: r.Entries, Before: r.Before}
+			for _, at := range r.Backups {
+				out.Backups = append(out.Backups, stamp(at))
+			}
+			return &struct{ Body SubjectRevoked }{out}, nil
 		})
 	})
 	s.route(api, http.MethodGet, "/api/v1/entries/{entry}/readers", "entryReaders", "Everyone who ever read one entry, also after erasure", http.StatusOK, func(op huma.Operation) {

@@ -86,6 +86,7 @@ type Lender struct {
 	slots  chan struct{} // of one call each
 	looked time.Time     // owned by Run: when it was last looked how far loans have grown
 	sided  []byte        // guarded by indexing: up to where it was looked whether rows of answers are gone
+	rested time.Time     // of the sweep alone: when content was last moved between its tiers
 	limits *limiter
 	audits *limiter // of calls for rows, which are one at a time
 	agents self.AgentReader

@@ -57,6 +57,10 @@ const (
 
 	// sweepEvery is how often ended loans and old nonces are looked for.
 	sweepEvery = time.Minute
+	// lentGrace is how long expired entries learnt under a loan are left to the client's sweep.
+	lentGrace = 24 * time.Hour
+	// restEvery is how often content that nobody reads is packed, and what was read comes up.
+	restEvery = time.Hour
 	// sweepBatch is how many keys one transaction of a sweep changes.
 	sweepBatch = 512
 	// maxSides is how many answers one sweep looks at for whether their row is gone: a point

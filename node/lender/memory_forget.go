@@ -140,13 +140,21 @@ func (l *Lender) sweepMemory(ctx context.Context, at time.Time) error {
 			return err
 		}
 	}
-	for {
-		some, err := l.n.Entries.Expired(ctx, at.Unix(), sweepBatch)
+	for most := sweepBatch; ; {
+		some, err := l.n.Entries.Expired(ctx, at.Unix(), most)
 		if err != nil || len(some) == 0 {
 			return err
 		}
+		seen, erased := 0, 0
 		for in, ids := range some {
-			_, err := l.n.Entries.Forget(ctx, in, memory.Selector{IDs: ids}, func(tx store.Tx, gone []memory.Entry) error {
+			seen += len(ids)
+			if ids, err = l.ownAmong(ctx, in, ids, at); err != nil {
+				return err
+			}
+			if len(ids) == 0 {
+				continue
+			}
+			done, err := l.n.Entries.Forget(ctx, in, memory.Selector{IDs: ids}, func(tx store.Tx, gone []memory.Entry) error {
 				for _, e := range gone {
 					if e.ExpiresAt.IsZero() || at.Before(e.ExpiresAt) {
 						return errNotExpired
@@ -157,8 +165,36 @@ func (l *Lender) sweepMemory(ctx context.Context, at time.Time) error {
 			if err != nil {
 				return err
 			}
+			erased += done.Erased
+		}
+		if erased > 0 {
+			continue
+		}
+		if seen < most {
+			return nil
+		}
+		most *= 2 // all of these are left to their loans: look behind them
+	}
+}
+
+// ownAmong leaves out of some expired entries of a place what was learnt under a loan: the
+// client's sweep forgets that with the loan, and says loan.deleted. What lies there lentGrace
+// after its end, such as under a loan of whose end nothing is known here, goes all the same.
+func (l *Lender) ownAmong(ctx context.Context, in memory.Place, ids []string, at time.Time) ([]string, error) {
+	var out []string
+	for _, id := range ids {
+		e, err := l.n.Entries.Get(ctx, in, id)
+		if errors.Is(err, memory.ErrNotFound) {
+			continue // forgotten since
+		}
+		if err != nil {
+			return nil, err
+		}
+		if e.Loan == "" || at.Sub(e.ExpiresAt) >= lentGrace {
+			out = append(out, id)
 		}
 	}
+	return out, nil
 }
 
 // errNotExpired says that the list of ends is wrong: what lives is not forgotten.

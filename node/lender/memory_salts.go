@@ -13,6 +13,7 @@ import (
 	"trustnode/did/envelope"
 	"trustnode/federation/lending"
 	"trustnode/node/memory"
+	"trustnode/node/self"
 	"trustnode/node/store"
 )
 
@@ -56,7 +57,8 @@ func (l *Lender) sweepSalts(ctx context.Context, at time.Time) error {
 		return err
 	}
 	for len(marks) > 0 {
-		if err := l.dropSalts(ctx, marks); err != nil {
+		whole, err := l.dropSalts(ctx, marks)
+		if err != nil || !whole {
 			return err
 		}
 		if err := l.deleteAll(ctx, marks); err != nil {
@@ -69,14 +71,20 @@ func (l *Lender) sweepSalts(ctx context.Context, at time.Time) error {
 	return nil
 }
 
-// dropSalts looks through the rows of the loans under which a forgotten entry was read.
-func (l *Lender) dropSalts(ctx context.Context, marks [][]byte) error {
+// dropSalts looks through the rows of the loans under which a forgotten entry was read. What
+// the index of readers has not taken up keeps what lies beside it, for that alone says whom the
+// answer was about; whole says that there was no such row.
+func (l *Lender) dropSalts(ctx context.Context, marks [][]byte) (whole bool, err error) {
+	upTo, err := indexed(self.ViewGetter(ctx, l.n.DB))
+	if err != nil {
+		return false, err
+	}
 	gone := map[envelope.ID]map[string]bool{} // entries by permission
 	for _, k := range marks {
 		place, entry, _ := bytes.Cut(k[len(keyForgot):], []byte{0})
 		perms, err := l.scanIDs(ctx, entryReaders(string(place), string(entry)), math.MaxInt)
 		if err != nil {
-			return err
+			return false, err
 		}
 		for _, p := range perms {
 			if gone[p] == nil {
@@ -85,34 +93,41 @@ func (l *Lender) dropSalts(ctx context.Context, marks [][]byte) error {
 			gone[p][string(entry)] = true
 		}
 	}
+	whole = true
 	for perm, entries := range gone {
-		held, err := l.held(ctx, perm, entries)
+		held, all, err := l.held(ctx, perm, entries, upTo)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if err := l.deleteAll(ctx, held); err != nil {
-			return err
+			return false, err
 		}
+		whole = whole && all
 	}
-	return nil
+	return whole, nil
 }
 
 // held lists the keys of what is kept beside the rows of answers under a permission that held
-// one of some entries.
-func (l *Lender) held(ctx context.Context, perm envelope.ID, entries map[string]bool) ([][]byte, error) {
-	var out [][]byte
-	err := l.n.Rec.RowsOf(ctx, perm.String(), func(_ uint64, row audit.Row) error {
+// one of some entries, in rows numbered at most upTo; all says that no later row did.
+func (l *Lender) held(ctx context.Context, perm envelope.ID, entries map[string]bool, upTo uint64) (out [][]byte, all bool, err error) {
+	all = true
+	err = l.n.Rec.RowsOf(ctx, perm.String(), func(n uint64, row audit.Row) error {
 		r, err := auditRow(row)
 		if err != nil {
 			return err
 		}
 		g, ok := r.Row.(lending.GrantedRow)
-		if ok && slices.ContainsFunc(g.Entries, func(ref lending.Ref) bool { return entries[ref.Entry] }) {
+		if !ok || !slices.ContainsFunc(g.Entries, func(ref lending.Ref) bool { return entries[ref.Entry] }) {
+			return nil
+		}
+		if n > upTo {
+			all = false
+		} else {
 			out = append(out, idKey(keySide, r.ID))
 		}
 		return nil
 	})
-	return out, err
+	return out, all, err
 }
 
 // sweepSides drops what is kept beside rows that are their hash alone, of maxSides rows a

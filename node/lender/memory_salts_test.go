@@ -139,3 +139,29 @@ func TestMarksStayWhileRowsWait(t *testing.T) {
 		t.Errorf("the salt stays: %v, %v", s, err)
 	}
 }
+
+// TestSaltsWaitForTheIndexOfReaders: a row that the index has not taken up keeps what says whom
+// it was about, and its entry stays to be looked for.
+func TestSaltsWaitForTheIndexOfReaders(t *testing.T) {
+	k := memoryKit(t)
+	e := k.add(t, "a", "client:acme")
+	loan := k.issue(t, 9)
+	_, first := k.mustRead(t, k.request(t, loan))
+	if _, err := k.catchUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, late := k.mustRead(t, k.request(t, loan))
+	if err := k.acme.Rec.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mark := []byte(keyForgot + e.Place.String() + "\x00" + e.ID)
+	if whole, err := k.dropSalts(t.Context(), [][]byte{mark}); err != nil || whole {
+		t.Errorf("done with a row that was not taken up: %v, %v", whole, err)
+	}
+	if s, err := k.side(t.Context(), first.Row); err != nil || !s.AnswerSalt.IsZero() {
+		t.Errorf("the salt of a row that was taken up stays: %v", err)
+	}
+	if s, err := k.side(t.Context(), late.Row); err != nil || s.AnswerSalt.IsZero() {
+		t.Errorf("what says whom the late row was about is gone: %v", err)
+	}
+}

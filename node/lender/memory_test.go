@@ -1,12 +1,14 @@
 package lender
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"trustnode/attestation/audit"
+	"trustnode/did/envelope"
 	"trustnode/federation/lending"
 	"trustnode/node/fault"
 	"trustnode/node/memory"
@@ -320,4 +322,28 @@ func TestWhatTheOperatorTypesIsReadOrRefused(t *testing.T) {
 	if e, err := k.Show(t.Context(), folio, full.ID); err != nil || e.State != memory.Quarantined || len(e.Subjects) != 1 || e.Subjects[0].Name != "C D" {
 		t.Errorf("shown %+v, %v", e, err)
 	}
+}
+
+// TestExpiryLeavesLentEntriesToTheirLoan: the client's sweep forgets what was learnt under a loan
+// and says so; what it does not take goes a day later.
+func TestExpiryLeavesLentEntriesToTheirLoan(t *testing.T) {
+	k := memoryKit(t)
+	one := k.agentIn(t, "one", "desk")
+	ends := k.w.Clock.Now().Add(time.Hour)
+	lent, err := k.Remember(t.Context(), one.Agent, RememberInput{Statement: "lent", Lent: &Lent{Receipt: envelope.IDOf([]byte("r")), Perm: envelope.IDOf([]byte("perm")), Ends: ends}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sweep := func(after time.Duration, want error) {
+		t.Helper()
+		k.w.Clock.Add(after)
+		if err := k.sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := k.acme.Entries.Get(t.Context(), lent.Place, lent.ID); !errors.Is(err, want) {
+			t.Errorf("%v after: %v, want %v", after, err, want)
+		}
+	}
+	sweep(2*time.Hour, nil)
+	sweep(lentGrace, memory.ErrNotFound)
 }

@@ -211,3 +211,17 @@ func TestRevokeSubject(t *testing.T) {
 		refusedWith(t, err, fault.Invalid, "reason")
 	})
 }
+
+// TestARevokedSubjectNamesBackups: a backup that was made before brings the entries back.
+func TestARevokedSubjectNamesBackups(t *testing.T) {
+	k := memoryKit(t)
+	k.about(t, "Ada", "Ada prefers trains.", "client:acme")
+	if err := k.BackupBegins(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{1, 0} { // the second changes nothing
+		if r, err := k.RevokeSubject(t.Context(), "Ada", "data_subject"); err != nil || len(r.Backups) != want {
+			t.Errorf("%v, %v, want %d backups", r.Backups, err, want)
+		}
+	}
+}

@@ -19,6 +19,9 @@ type RevokedSubject struct {
 	At      time.Time
 	Entries int  // that carry the subject and have left every scope, at most maxSubjectEntries
 	Before  bool // it was revoked before, and nothing changed
+	// When backups were asked of this running node before; one that is restored knows nothing of
+	// the revocation. The newest maxBackups.
+	Backups []time.Time
 }
 
 // maxSubjectEntries bounds what is counted, not what is revoked.
@@ -58,5 +61,8 @@ func (l *Lender) RevokeSubject(ctx context.Context, subject, reason string) (Rev
 		out.Entries++
 		return out.Entries < maxSubjectEntries
 	})
+	if err == nil && !out.Before {
+		out.Backups, err = l.backupsSince(ctx, time.Time{})
+	}
 	return out, refusal(err)
 }

@@ -40,7 +40,7 @@ func (l *Lender) sweep(ctx context.Context) error {
 	if !trusted {
 		return nil
 	}
-	return errors.Join(l.sweepLoans(ctx, at), l.sweepBreaches(ctx, at), l.sweepNonces(ctx, at), l.sweepMemory(ctx, at), l.sweepRows(ctx, at), l.sweepAsks(ctx, at), l.sweepGrowth(ctx, at))
+	return errors.Join(l.sweepLoans(ctx, at), l.sweepBreaches(ctx, at), l.sweepNonces(ctx, at), l.sweepMemory(ctx, at), l.sweepRows(ctx, at), l.sweepAsks(ctx, at), l.sweepGrowth(ctx, at), l.sweepTiers(ctx, at))
 }
 
 // sweepLoans ends what is over. One loan that cannot be looked at keeps no other from it.
@@ -164,6 +164,19 @@ func (l *Lender) scan(ctx context.Context, prefix string, want func(k, v []byte)
 		})
 	})
 	return out, err
+}
+
+// sweepTiers moves content between its tiers, once an hour; a turn that failed is made up for
+// by the next sweep.
+func (l *Lender) sweepTiers(ctx context.Context, at time.Time) error {
+	if !l.rested.IsZero() && at.Sub(l.rested) < restEvery {
+		return nil
+	}
+	if err := l.n.Entries.Rest(ctx, at); err != nil {
+		return err
+	}
+	l.rested = at
+	return nil
 }
 
 // sweepRows takes up who read what before the salts of forgotten answers go: with them goes
