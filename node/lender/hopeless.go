@@ -2,21 +2,16 @@ package lender
 
 import (
 	"context"
-	"time"
 
-	"trustnode/did/envelope"
 	"trustnode/federation/lending"
 	"trustnode/node/store"
 )
-
-// decideFailed is lending.DecideFailed, or that of a discovery.
-type decideFailed func(lending.State, envelope.Verified[lending.ReadRequest], envelope.Verified[lending.Permission], *lending.Denial, time.Time) (lending.Next, error)
 
 // hopeless looks on a snapshot whether a request would be denied whatever is found: its loan
 // is revoked, used up or over, say. It only spares the evaluation, which a borrower would have
 // for nothing otherwise, as often as it asks. The transaction decides as ever, and where it
 // finds that there is something to evaluate after all, that is done then.
-func (r *reading) hopeless(ctx context.Context, m moment, decide decideFailed) (bool, error) {
+func (r *reading) hopeless(ctx context.Context, m moment) (bool, error) {
 	var st lending.State
 	err := r.l.n.DB.View(ctx, func(g store.Reader) (err error) {
 		if st, _, err = r.l.load(g, r.k, m); err != nil {
@@ -29,7 +24,7 @@ func (r *reading) hopeless(ctx context.Context, m moment, decide decideFailed) (
 	if err != nil {
 		return false, err
 	}
-	next, err := decide(st, r.rq, r.k.perm, lending.Busy(), m.at)
+	next, err := r.failed(st, r.rq, r.k.perm, lending.Busy(), m.at)
 	return err == nil && !unevaluated(next), err
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"trustnode/did"
 	"trustnode/did/envelope"
@@ -36,7 +37,7 @@ func (l *Lender) Read(ctx context.Context, c Call) error {
 		return err
 	}
 	defer done()
-	r := reading{l: l, c: c, rq: rq, asker: asker}
+	r := reading{manner: reads, l: l, c: c, rq: rq, asker: asker}
 	return refusal(r.run(ctx))
 }
 
@@ -79,14 +80,29 @@ func refusal(err error) error {
 	return fault.From(err)
 }
 
-// reading is one Read.
+// reading is one Read or Discover.
 type reading struct {
+	manner
 	l     *Lender
 	c     Call
 	rq    envelope.Verified[lending.ReadRequest]
 	asker self.AgentRow
 	k     *known
 }
+
+// manner is in what a read and a discovery differ: what is found, which pure rule decides on
+// it or on its failure, and how the answer is written. All else is one road, so that no check
+// of the one is missing in the other.
+type manner struct {
+	find   func(r *reading, ctx context.Context, scope lending.Scope, rec *lending.NonceRecord, m moment) (lending.Found, *lending.Denial, error)
+	judge  func(lending.State, envelope.Verified[lending.ReadRequest], envelope.Verified[lending.Permission], lending.Found, time.Time) (lending.Next, error)
+	failed func(lending.State, envelope.Verified[lending.ReadRequest], envelope.Verified[lending.Permission], *lending.Denial, time.Time) (lending.Next, error)
+	reply  func(outcome) ([]byte, error)
+}
+
+var reads = manner{find: (*reading).findEntries, judge: lending.Decide, failed: lending.DecideFailed, reply: func(out outcome) ([]byte, error) {
+	return lending.Reply(out.content, out.receipt, out.next.Cursor, out.next.Receipt.CacheUntil)
+}}
 
 func (r *reading) run(ctx context.Context) error {
 	var err error
@@ -159,11 +175,11 @@ func (r *reading) moment() moment {
 	return moment{at, trusted, lending.NewSalt()}
 }
 
-// evaluate finds and renders what the request asks for, on one snapshot. A request that
+// evaluate finds what the request asks for, on one snapshot. A request that
 // cannot be evaluated is a denial, to be judged after all that decides before it; so is one
 // that need not be.
 func (r *reading) evaluate(ctx context.Context, m moment) (lending.Found, *lending.Denial, error) {
-	if skip, err := r.hopeless(ctx, m, lending.DecideFailed); skip || err != nil {
+	if skip, err := r.hopeless(ctx, m); skip || err != nil {
 		return lending.Found{At: m.at}, lending.Busy(), err
 	}
 	if r.l.testingOnlyEvaluate != nil {
@@ -178,6 +194,12 @@ func (r *reading) evaluate(ctx context.Context, m moment) (lending.Found, *lendi
 	if den := (*lending.Denial)(nil); errors.As(err, &den) {
 		return lending.Found{At: m.at}, den, nil
 	}
+	return r.find(r, ctx, scope, rec, m)
+}
+
+// findEntries finds and renders entries, or those of an answer that is asked for again.
+func (r *reading) findEntries(ctx context.Context, scope lending.Scope, rec *lending.NonceRecord, m moment) (lending.Found, *lending.Denial, error) {
+	rq := r.rq.Body()
 	if rec.Replays(r.rq, m.at) {
 		f, err := r.recall(ctx, scope, *rec, m)
 		return f, nil, err
@@ -239,9 +261,9 @@ func (r *reading) decide(ctx context.Context, tx store.Tx, f lending.Found, fail
 	}
 	out := outcome{content: f.Content}
 	if failed != nil {
-		out.next, err = lending.DecideFailed(st, r.rq, r.k.perm, failed, m.at)
+		out.next, err = r.failed(st, r.rq, r.k.perm, failed, m.at)
 	} else {
-		out.next, err = lending.Decide(st, r.rq, r.k.perm, f, m.at)
+		out.next, err = r.judge(st, r.rq, r.k.perm, f, m.at)
 	}
 	if err == nil && unevaluated(out.next) {
 		err = lending.ErrMoved
@@ -261,7 +283,7 @@ func (r *reading) release(g *gate, out outcome) (sent bool, err error) {
 	if out.next.Verdict == lending.Denied {
 		return false, denied(out.next.Denial, out.receipt)
 	}
-	answer, err := lending.Reply(out.content, out.receipt, out.next.Cursor, out.next.Receipt.CacheUntil)
+	answer, err := r.reply(out)
 	if err != nil {
 		return false, err
 	}
